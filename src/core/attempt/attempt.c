@@ -70,6 +70,7 @@ static size_t pump(struct attempt *c) {
     c->head = 1;
     moved = 1;
     exchange_head(c->exchange, transfer_status(c->transfer), h, n);
+    transfer_forget_headers(c->transfer);
   }
   if (c->head) moved += feed(c);
   if (transfer_done(c->transfer, &failure) && (!c->head || transfer_body(c->transfer)->n == 0)) {

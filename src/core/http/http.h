@@ -77,6 +77,8 @@ struct transfer *transfer_start(struct http *http, const struct http_request *r,
 /* Status of the final response and its headers, once its head is complete; 0 before. */
 int transfer_status(const struct transfer *t);
 size_t transfer_headers(const struct transfer *t, const struct header **h);
+/* Frees the headers, which the caller does not need any more: from now on there are none. */
+void transfer_forget_headers(struct transfer *t);
 /* The received, decoded bytes not yet taken. The caller that takes them then calls transfer_taken. */
 struct buf *transfer_body(struct transfer *t);
 /* Tells that the body buffer was emptied: resumes a paused transfer. */

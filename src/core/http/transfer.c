@@ -277,6 +277,14 @@ size_t transfer_headers(const struct transfer *t, const struct header **h) {
   return t->head_done ? t->header_count : 0;
 }
 
+void transfer_forget_headers(struct transfer *t) {
+  if (!t->head_done) return;
+  mem_free(t->m, t->headers, t->header_count * sizeof *t->headers);
+  t->headers = NULL;
+  t->header_count = 0;
+  buf_free(&t->head);
+}
+
 /* Decoded bytes that were not taken yet. */
 struct buf *transfer_body(struct transfer *t) {
   return &t->body;
