@@ -69,7 +69,7 @@ static void test_arena(void) {
     CHECK(p != NULL && (uintptr_t)p % _Alignof(max_align_t) == 0);
     if (p != NULL) memset(p, (int)i, i % 77);
   }
-  CHECK(a.total == f.live && f.asked < 9);
+  CHECK(a.total == f.live && f.asked < 10);
   char *big = arena_alloc(&a, 3 << 20);
   CHECK(big != NULL && a.total > 3 << 20);
   if (big != NULL) memset(big, 1, 3 << 20);
@@ -104,8 +104,12 @@ static void test_grow(void) {
   struct mem m = failing_mem(&f);
   size_t cap = 0;
   int *v = mem_grow(&m, NULL, 0, &cap, sizeof *v), *same;
-  CHECK(v != NULL && cap == 4 && f.live == 4 * sizeof *v);
-  for (int i = 0; i < 4; i++) v[i] = i;
+  CHECK(v != NULL && cap == 1 && f.live == sizeof *v);
+  for (int i = 0; i < 4; i++) {
+    v = mem_grow(&m, v, (size_t)i, &cap, sizeof *v);
+    v[i] = i;
+  }
+  CHECK(cap == 4 && f.live == 4 * sizeof *v && f.asked == 3);
   CHECK((same = mem_grow(&m, v, 3, &cap, sizeof *v)) == v && cap == 4);
   f.fail_at = f.asked + 1;
   CHECK(mem_grow(&m, v, 4, &cap, sizeof *v) == NULL && cap == 4 && v[3] == 3);
@@ -115,6 +119,18 @@ static void test_grow(void) {
   CHECK(f.live == 0 && f.wrong == 0);
   cap = SIZE_MAX / 4;
   CHECK(mem_grow(&m, NULL, cap, &cap, sizeof *v) == NULL && cap == SIZE_MAX / 4);
+}
+
+/* Every byte at every place of a word, and behind whole words. */
+static void test_lower_copy(void) {
+  char from[21], to[21];
+  for (int c = 0; c < 256; c++)
+    for (size_t at = 0; at < sizeof from; at++) {
+      memset(from, at % 2 == 0 ? 'Z' : '[', sizeof from);
+      from[at] = (char)c;
+      str_lower_copy(to, from, sizeof from);
+      for (size_t i = 0; i < sizeof from; i++) CHECK(to[i] == str_lower(from[i]));
+    }
 }
 
 static void test_text(void) {
@@ -137,6 +153,7 @@ int main(void) {
   test_buf();
   test_arena();
   test_grow();
+  test_lower_copy();
   test_text();
   CHECK(str_eq(STR("ab"), "ab") && !str_eq(STR("ab"), "abc") && !str_eq(STR("ac"), "ab"));
   CHECK(str_same(STR_NONE, STR("")) && str_same(STR("x"), STR("x")) && !str_same(STR("x"), STR("y")));

@@ -18,8 +18,6 @@ static void *libc_f(void *ud, void *p, size_t osize, size_t nsize) {
   return realloc(p, nsize);
 }
 
-#define ARRAY_MIN 4
-
 /* The allocator on realloc and free. */
 struct mem mem_libc(void) {
   return (struct mem){ libc_f, NULL };
@@ -37,7 +35,7 @@ void *mem_realloc(const struct mem *m, void *p, size_t osize, size_t nsize) {
 
 /* An array with room for one more element, or NULL and v is as it was. */
 void *mem_grow(const struct mem *m, void *v, size_t n, size_t *cap, size_t size) {
-  size_t more = *cap == 0 ? ARRAY_MIN : *cap * 2;
+  size_t more = *cap == 0 ? 1 : *cap * 2;
   if (n < *cap) return v;
   if (*cap > SIZE_MAX / (2 * size)) return NULL;
   v = mem_realloc(m, v, *cap * size, more * size);
@@ -123,7 +121,7 @@ void buf_swap(struct buf *a, struct buf *b) {
 
 /* --- arenas --- */
 
-#define CHUNK_MIN ((size_t)1 << 10)
+#define CHUNK_MIN ((size_t)512)
 #define CHUNK_MAX ((size_t)1 << 20)
 #define ALIGNMENT _Alignof(max_align_t)
 

@@ -41,7 +41,7 @@ void *mem_alloc(const struct mem *m, size_t n);
 /* p (osize bytes, may be NULL with 0) grown or shrunk to nsize > 0, or NULL and p untouched. */
 void *mem_realloc(const struct mem *m, void *p, size_t osize, size_t nsize);
 /* Makes room for one more element of `size` bytes in an array that has n of *cap: v, moved perhaps, or NULL and nothing
-** changed. v may be NULL with 0. */
+** changed. v may be NULL with 0. The first room is for one: most arrays here get no second element. */
 void *mem_grow(const struct mem *m, void *v, size_t n, size_t *cap, size_t size);
 /* Frees p of n bytes; NULL is fine. */
 void mem_free(const struct mem *m, void *p, size_t n);

@@ -4,7 +4,7 @@
 */
 #include "event.h"
 
-#define QUEUE_MIN 4 /* two of them wait with every open stream */
+#define QUEUE_MIN 2 /* two queues wait with every open stream */
 
 /* An empty queue; allocates nothing yet. */
 void events_init(struct events *q, const struct mem *m) {
