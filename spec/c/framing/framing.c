@@ -82,9 +82,9 @@ static int run(const struct framing *f, const struct mem *m, struct str body, si
     else if (buf_add(&b, body.p + at, n) != 0) got = err_memory(e);
     else got = f->feed(state, &b, e);
     CHECK(got < 0 || b.n == 0);
+    CHECK(got < 0 || f->held(state) > 0);
     while (got >= 0 && (got = f->next(state, &r, e)) == 1) show(out, &r);
   }
-  CHECK(got < 0 || body.n == 0 || f->held(state) > 0);
   if (got >= 0 && (got = f->eof(state, &r, e)) == 1) {
     buf_addc(out, '$');
     show(out, &r);

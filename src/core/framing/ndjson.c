@@ -95,7 +95,11 @@ static int goes_on(struct str line) {
 /* The next line that says something: 1 and *line, 0 when more bytes are needed, -1 on error. */
 static int next_line(struct ndjson *s, struct str *line, struct err *e) {
   while (!s->is_one) {
-    if (s->line == s->in.n) return 0;
+    if (s->line == s->in.n) { /* a stream that waits holds no buffer */
+      buf_free(&s->in);
+      s->line = s->scan = 0;
+      return 0;
+    }
     const char *from = s->in.p + s->line, *lf = memchr(s->in.p + s->scan, '\n', s->in.n - s->scan);
     size_t n = lf != NULL ? (size_t)(lf - from) : s->in.n - s->line;
     if (n > s->line_max) return fail(s, FAILED_LINE, e);

@@ -64,11 +64,16 @@ int sse_feed(struct sse *s, const char *p, size_t n, struct err *e) {
   return buf_add(&s->in, p, n) < 0 ? fail(s, FAILED_MEMORY, e) : 0;
 }
 
+/* Nothing waits in the buffer. */
+static int is_drained(const struct sse *s) { return s->line == s->in.n && s->name_n == 0 && s->data_n == 0; }
+
+static void rewind_buffer(struct sse *s) { s->line = s->scan = s->lf = s->data = s->name = 0; }
+
 /* Takes the bytes of b, by exchange of buffers when nothing waits in its own: 0 and b is empty, or -1. */
 int sse_feed_buf(struct sse *s, struct buf *b, struct err *e) {
-  if (s->failed == OK && s->line == s->in.n && s->name_n == 0 && s->data_n == 0) {
+  if (s->failed == OK && is_drained(s)) {
     buf_swap(&s->in, b);
-    s->line = s->scan = s->lf = s->data = s->name = 0;
+    rewind_buffer(s);
   } else if (sse_feed(s, b->p, b->n, e) < 0) {
     return -1;
   }
@@ -255,6 +260,11 @@ int sse_next(struct sse *s, struct record *r, struct err *e) {
       if (why != OK) return fail(s, why, e);
       if (s->is_bare && s->depth <= 0) return dispatch(s, r, 0);
     }
+  }
+  if (is_drained(s)) { /* a stream that waits holds no buffer: most streams wait most of the time */
+    buf_free(&s->in);
+    rewind_buffer(s);
+    return 0;
   }
   return s->in.n - s->line > s->line_max ? fail(s, FAILED_LINE, e) : 0;
 }
