@@ -62,7 +62,9 @@ static size_t read_lines(const struct buf *in) {
   struct err e;
   size_t sum = 1;
   enum progress p = EXCHANGE_MORE;
-  quirks_default(&spec.quirks);
+  struct quirks quirks;
+  quirks_default(&quirks);
+  spec.quirks = &quirks;
   limits_default(&spec.limits);
   spec.limits.line = spec.limits.event = in->n + 1;
   struct exchange *x = exchange_new(&m, &spec, &e);

@@ -96,7 +96,7 @@ static void run_parted(const struct answer *a, size_t size, struct split split, 
   memset(o, 0, sizeof *o);
   buf_init(&o->deltas, &libc);
   buf_init(&o->message, &libc);
-  spec.quirks = a->quirks;
+  spec.quirks = &a->quirks;
   spec.model = STR("test-1");
   spec.request_messages = 1;
   spec.stream = a->stream;

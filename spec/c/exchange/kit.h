@@ -7,10 +7,12 @@
 
 /* The facts of an exchange with this codec, with the defaults of everything else. */
 static inline struct exchange_spec spec_of(const struct codec *codec) {
+  static struct quirks quirks;
   struct exchange_spec spec;
   memset(&spec, 0, sizeof spec);
   spec.codec = codec;
-  quirks_default(&spec.quirks);
+  quirks_default(&quirks);
+  spec.quirks = &quirks;
   limits_default(&spec.limits);
   spec.provider = spec.model = STR("test");
   return spec;

@@ -175,7 +175,7 @@ static void tell(const struct codec *codec, const struct quirks *q, struct str b
   struct event d;
   struct err e;
   enum progress p;
-  spec.quirks = *q;
+  spec.quirks = q;
   spec.stream = 1;
   x = exchange_new(&libc, &spec, &e);
   CHECK(x != NULL);

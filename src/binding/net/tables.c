@@ -139,7 +139,7 @@ void read_exchange(lua_State *L, int idx, const struct adapter *ad, struct http_
   lua_getfield(L, idx, "codec");
   spec->codec = optional_codec(L, -1, ad);
   if (lua_getfield(L, idx, "framing") == LUA_TSTRING) spec->framing = named_framing(L);
-  spec->quirks = ad->quirks;
+  spec->quirks = &ad->quirks;
   spec->provider = ad->provider;
   spec->model = ad->model;
   spec->request = (struct str){ r->body, r->body_n };

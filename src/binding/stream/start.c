@@ -16,9 +16,11 @@
 static void push_stream(lua_State *L, int adapter, int call) {
   struct stream *s = lua_newuserdatauv(L, sizeof *s, 4);
   memset(s, 0, sizeof *s);
-  s->attempt = lua_newuserdatauv(L, sizeof *s->attempt, 0);
+  s->attempt = lua_newuserdatauv(L, sizeof *s->attempt, 1);
   memset(s->attempt, 0, sizeof *s->attempt);
   luaL_setmetatable(L, TYPE_ATTEMPT);
+  lua_pushvalue(L, adapter);
+  lua_setiuservalue(L, -2, 1);
   lua_setiuservalue(L, -2, 4);
   luaL_setmetatable(L, TYPE_STREAM);
   lua_pushvalue(L, adapter);
@@ -156,7 +158,7 @@ static int m_begin(lua_State *L) {
     return 1 + push_rendered(L, ad->codec, &r);
   }
   spec.codec = ad->codec;
-  spec.quirks = ad->quirks;
+  spec.quirks = &ad->quirks;
   spec.provider = ad->provider;
   spec.model = ad->model;
   spec.id_header = ad->id_header;

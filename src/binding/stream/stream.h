@@ -1,7 +1,7 @@
 /*
 ** stream.h: the userdata koine.stream, for the files of this folder.
 ** User values: 1 the adapter, 2 the Lua layer's call, a table, 3 the outcome (a Response or an error) once there is
-** one, 4 the attempt, a userdata of its own.
+** one, 4 the attempt, a userdata of its own, whose user value is the adapter: its exchange uses the quirks.
 ** The attempt is freed as soon as the answer is complete: one Response remains, which the collector can see. It is freed
 ** by close and __close too, or by its own __gc. The stream has no __gc: what has one lives a cycle longer, and all it
 ** refers to with it, the Response too; each cycle would then be longer than the one before.

@@ -14,11 +14,11 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Strings are copied, but for the request, which exchange_new alone looks at. */
+/* Strings are copied, but for the request, which exchange_new alone looks at. The quirks outlive the exchange. */
 struct exchange_spec {
   const struct codec *codec;
   const struct framing *framing; /* of a streamed answer; NULL: the codec's */
-  struct quirks quirks;
+  const struct quirks *quirks;
   struct limits limits;
   struct str provider, model;
   struct str id_header;          /* as in head_read */

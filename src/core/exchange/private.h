@@ -19,13 +19,18 @@ enum stage { READING, ENDING, CLOSING, DONE, FAILING, FAILED };
 
 struct exchange {
   const struct mem *m;
-  struct exchange_spec spec;    /* its strings point into `names` */
-  struct buf names;
+  const struct codec *codec;
+  const struct framing *framing;
+  const struct quirks *quirks;  /* the caller's */
+  struct limits limits;
+  const struct secrets *secrets;/* in the arena, with room for those there are; its strings too */
+  struct str id_header;         /* in the arena */
+  int asked_stream, keep_raw;   /* as in the spec */
   struct parse parse;
   void *state;                  /* the codec's */
   void *records;                /* the framing's; NULL until the body is a stream */
   struct arena scratch;         /* one record */
-  struct arena arena;           /* the message */
+  struct arena arena;           /* the message, and what lives as long */
   struct buf body;              /* SNIFF, PLAIN, REFUSED: what came; STREAM: the raw copy, if kept */
   size_t blank;                 /* so many bytes of the body before it says something */
   size_t skipped;               /* white space before those */
@@ -41,7 +46,8 @@ struct exchange {
   struct str headers;           /* head_text in the arena */
   int eof, stop_reading;
   struct err *transport;        /* in the arena: why the body broke off; NULL for a clean end */
-  struct err err;
+  struct err *err;              /* where a call from outside has what it finds wrong written */
+  struct err *failure;          /* in the arena: what one found wrong; NULL: nothing */
   unsigned long count;          /* events of the stream parsed */
   struct node *tree;
   struct str raw;               /* what exchange_raw gave; p NULL until it is asked for */

@@ -14,10 +14,11 @@
 #define SECRETS_MAX 16
 #define REDACT_MAX ERR_MESSAGE_MAX /* bytes of a string that is cleaned in place, its NUL included */
 
-/* Credentials of one call; the strings are owned by whoever filled them in. */
+/* Credentials of one call; the strings are owned by whoever filled them in. What keeps them for long may have room for just
+** n of them. */
 struct secrets {
-  struct str v[SECRETS_MAX];
   size_t n;
+  struct str v[SECRETS_MAX];
 };
 
 /* s itself when no secret is in it, else a clean copy in the arena (p NULL: memory). */

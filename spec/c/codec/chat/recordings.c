@@ -116,7 +116,7 @@ static void send_back(const struct mem *m, const struct exchange_spec *spec, str
   struct buf body, to;
   struct err e;
   struct node *request, *messages, *results;
-  struct render r = { .a = &a, .quirks = &spec->quirks, .provider = spec->provider, .body = &body,
+  struct render r = { .a = &a, .quirks = spec->quirks, .provider = spec->provider, .body = &body,
                       .path = &to };
   size_t calls = 0, tools = 0;
   arena_init(&a, m);
@@ -249,11 +249,13 @@ static void check(const char *folder, const char *path, const char *quirks, cons
   };
   struct exchange *x;
   char full[1024];
-  quirks_default(&spec.quirks);
+  struct quirks q;
+  quirks_default(&q);
+  spec.quirks = &q;
   limits_default(&spec.limits);
   arena_init(&a, &m);
   snprintf(full, sizeof full, "%s/%s", folder, path);
-  if (quirks != NULL) set_quirks(&spec.quirks, quirks);
+  if (quirks != NULL) set_quirks(&q, quirks);
   if (load(&a, &m, full, &r) == 0) {
     spec.stream = r.body.n > 0 && r.body.p[0] != '{';
     for (size_t step = 0; step < 3; step++) {

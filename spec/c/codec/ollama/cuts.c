@@ -26,7 +26,9 @@ static void run(const struct mem *m, struct str body, size_t cut, int stream, st
   struct event delta;
   struct node *tree;
   struct err e;
-  quirks_default(&spec.quirks);
+  struct quirks quirks;
+  quirks_default(&quirks);
+  spec.quirks = &quirks;
   limits_default(&spec.limits);
   x = exchange_new(m, &spec, &e);
   CHECK(x != NULL && exchange_head(x, 200, &h, 1) == 0);
