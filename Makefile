@@ -50,7 +50,7 @@ help:
 	@echo 'make            build $(MODULE)'
 	@echo 'make examples   the C program of examples/embed'
 	@echo 'make lint       luacheck, and the C code under extra warnings as errors'
-	@echo 'make generate   write what repeats other files: lists, tables on pages, the rockspec, a picture; lint compares'
+	@echo 'make generate   write what repeats other files: lists, tables on pages, the rockspec, pictures; lint compares'
 	@echo 'make arch       the arrows between rooms; no circle of files; what files may do'
 	@echo 'make docs-check every public function is explained in its source; pages and code agree'
 	@echo 'make asan       everything again under ASan and UBSan'
@@ -240,7 +240,7 @@ docs-check: $(MODULE)
 # After a row or a source file came or went: what repeats their names.
 generate: $(MODULE)
 	@$(LUA) tools/generate.lua
-	@$(LUA) tools/picture.lua
+	@set -e; for p in tools/picture*.lua; do $(LUA) $$p; done
 
 lint: $(MODULE)
 	luacheck --quiet --std lua54 --max-line-length 120 lua bin/koine examples tools bench
@@ -249,7 +249,7 @@ lint: $(MODULE)
 	@test "$$(nm -D --defined-only $(BUILD)/lint/koine/core.so | awk '{ print $$NF }')" = luaopen_koine_core || \
 	  { echo 'core.so exports more than luaopen_koine_core: a header lacks the pragma GCC visibility'; exit 1; }
 	@$(LUA) tools/generate.lua --check
-	@$(LUA) tools/picture.lua --check
+	@set -e; for p in tools/picture*.lua; do $(LUA) $$p --check; done
 
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 asan: asan-c asan-lua

@@ -4,6 +4,9 @@
 -- lint`, which checks.
 
 local koine = require "koine"
+local svg = dofile "tools/svg.lua"
+
+local add, escape = svg.add, svg.escape
 
 local LOG <const>, PICTURE <const> = "docs/img/trace.jsonl", "docs/img/trace.svg"
 
@@ -52,9 +55,6 @@ local function money(cost)
   return ("$%." .. digits .. "f"):format(cost)
 end
 
-local ENTITIES <const> = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;" }
-local function escape(text) return (text:gsub('[&<>"]', ENTITIES)) end
-
 -- What is drawn -----------------------------------------------------------------------------------------------------
 
 -- What the calls of a node and its parts used: {input, output, cost}.
@@ -83,8 +83,6 @@ local function badges_of(node)
   end
   return list
 end
-
-local function add(out, format, ...) out[#out + 1] = "  " .. format:format(...) .. "\n" end
 
 local function add_label(out, node, depth, y)
   local x, failed = 16 + depth * INDENT, node.error or node.finish.is_error
@@ -167,14 +165,4 @@ local function draw(root)
     :format(WIDTH, height, WIDTH, height, table.concat(out))
 end
 
-local function read(path)
-  local file <close> = io.open(path, "rb")
-  return file and file:read "a"
-end
-
-local picture = draw(koine.observe.tree(assert(koine.observe.read(LOG)))[1])
-if picture == read(PICTURE) then return end
-print(PICTURE .. (arg[1] == "--check" and ": differs from what make generate writes" or ""))
-if arg[1] == "--check" then os.exit(false) end
-local file <close> = assert(io.open(PICTURE, "wb"))
-assert(file:write(picture))
+svg.finish(PICTURE, draw(koine.observe.tree(assert(koine.observe.read(LOG)))[1]))

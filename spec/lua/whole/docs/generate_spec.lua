@@ -48,8 +48,22 @@ describe("make generate", function()
     assert.are.same({ "generated: as the rows and the tree say\n", true }, { generate(".", "--check") })
   end)
 
-  it("drew the picture of a trace from its log", function()
-    assert.is_true(os.execute(LUA .. " tools/picture.lua --check"))
+  it("drew the pictures: of a trace from its log, of the rooms from their plan, of README", function()
+    for _, name in ipairs { "picture", "picture_rooms", "picture_koine" } do
+      assert.is_true(os.execute(("%s tools/%s.lua --check"):format(LUA, name)), name)
+    end
+  end)
+
+  it("draws a room that the plan has, and refuses a picture without it", function()
+    local page, picture = directory .. "/docs/architecture.md", directory .. "/docs/img/rooms.svg"
+    local plan, drawn = files.read(page), files.read(picture)
+    files.write(page, (plan:gsub("\ndata:\n", "\ndata:\nattic: data\n")))
+    local command = ("cd '%s' && %s tools/picture_rooms.lua %%s >/dev/null"):format(directory, LUA)
+    assert.is_nil(os.execute(command:format "--check"))
+    assert.is_true(os.execute(command:format ""))
+    assert.is_truthy(files.read(picture):find(">attic<", 1, true))
+    files.write(page, plan)
+    files.write(picture, drawn)
   end)
 
   it("makes one new file a provider on every list", function()
