@@ -87,15 +87,15 @@ local function line_of(...) return "| " .. table.concat({ ... }, " | ") .. " |\n
 local HEADINGS = { speaks = "speaks", base_url = "`base_url` by default", key = "key from",
   checked = "checked against", recorded = "recorded answers", documented = "from documentation alone" }
 
--- A table of all rows with these columns; `folder`: what links to other pages begin with.
-local function rows_table(folder, ...)
+-- A table of all rows with these columns.
+local function rows_table(...)
   local columns = { ... }
   local headings, rule = {}, ("|---"):rep(#columns + 1) .. "|\n"
   for i, column in ipairs(columns) do headings[i] = HEADINGS[column] end
   local lines = { line_of("constructor", table.unpack(headings)), rule }
   for _, row in ipairs(rows) do
     local found = {}
-    for i, column in ipairs(columns) do found[i] = cell(row, column):gsub("%]%(", "](" .. folder) end
+    for i, column in ipairs(columns) do found[i] = cell(row, column) end
     lines[#lines + 1] = line_of(constructor(row), table.unpack(found))
   end
   return table.concat(lines)
@@ -251,10 +251,10 @@ local NAMES = "lua/koine/provider/names.lua"
 
 -- The file → what stands between its lines.
 local LISTS = {
-  ["README.md"] = { providers = rows_table("docs/", "speaks", "key", "checked") },
-  ["docs/adapter.md"] = { constructors = rows_table("", "base_url", "key"), apis = apis_table(),
+  ["docs/adapter.md"] = { constructors = rows_table("base_url", "key"), apis = apis_table(),
     default_models = default_models() },
-  ["docs/providers.md"] = { seen = rows_table("", "recorded", "documented"), structured = structured_table() },
+  ["docs/providers.md"] = { providers = rows_table("speaks", "key", "checked"),
+    seen = rows_table("recorded", "documented"), structured = structured_table() },
   ["llms.txt"] = { providers = rows_text() },
   ["lua/koine/testing/loopback/paths.lua"] = { prefixes = prefixes() },
   ["rockspec/koine-scm-1.rockspec"] = { sources = sources(), modules = modules() },

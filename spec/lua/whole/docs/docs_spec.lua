@@ -30,7 +30,7 @@ local INTERNAL = { render = true, start = true, poll = true, finish = true, rest
 local PLANNED = { auth = true }
 
 -- Files that begin with Koine's name, and the C module, which only Koine's own files require.
-local FILES = { h = true, pc = true, core = true, cassette = true } -- cassette: the format koine.cassette.v1
+local FILES = { h = true, pc = true, core = true, svg = true, cassette = true } -- the format koine.cassette.v1
 
 local texts, all = {}, {}
 for i, path in ipairs(PAGES) do
@@ -45,16 +45,9 @@ local function run(path, server, place) return pages.run(path, texts[path], serv
 local CALL = { content = { { type = "tool_use", name = "add", arguments = { a = 19, b = 23 } } } }
 local SCRIPTS = { ["README.md"] = {
   { content = "Because of Rayleigh scattering." },
+  CALL, { content = "42" },
   { content = "A small language that is easy to embed." },
-  CALL, { content = "42" },
-  CALL, { content = "42" },
-  { content = '{"name":"Ada Lovelace","born":1815,"works":["Notes"]}' },
-  { content = "Because." }, { content = "Because." },
-  { content = "Quarante-deux." },
 } }
-
-local ADD = { name = "add", description = "Adds two numbers.", parameters = { type = "object",
-  properties = { a = { type = "number" }, b = { type = "number" } }, required = { "a", "b" } } }
 
 describe("documentation", function()
   local server, directory, place
@@ -80,16 +73,50 @@ describe("documentation", function()
 
     it(path .. " runs", function()
       assert(server:script(SCRIPTS[path] or "echo"))
-      _G.add = ADD
       local ok, err = xpcall(run, function(err) return type(err) == "string" and debug.traceback(err, 2) or err end,
         path, server, place)
-      _G.add = nil
       if not ok then error(err, 0) end
       for _, request in ipairs(assert(server:requests())) do
         assert.are.same({}, request.problems, path .. ": a request that a provider would refuse")
       end
     end)
   end
+
+  it("runs the blocks of shell commands that are marked", function()
+    local n = 0
+    for _, path in ipairs(PAGES) do
+      assert(server:reset())
+      assert(server:script "echo")
+      for _, block in ipairs(pages.run_shell(texts[path], server, directory)) do
+        assert.are.equal(block.promised, block.output, ("%s:%d"):format(path, block.line))
+        n = n + 1
+      end
+    end
+    assert.is_true(n > 0)
+  end)
+
+  it("the cookbook has thirty recipes of at most 15 lines", function()
+    local text = texts["docs/cookbook.md"]
+    local _, recipes = text:gsub("\n### ", "")
+    assert.is_true(recipes >= 30, recipes .. " recipes")
+    local lines = lines_of(text)
+    for _, block in ipairs(blocks_of(lines)) do
+      local visible = lines[block.from - 1] == "```lua"
+      assert.is_true(not visible or block.to - block.from < 15, ("docs/cookbook.md:%d"):format(block.from))
+    end
+  end)
+
+  it("README is short, and names each page once in its list", function()
+    local _, words = texts["README.md"]:gsub("%S+", "")
+    assert.is_true(words < 900, words .. " words")
+    local list = texts["README.md"]:match "\n## Documentation\n(.*)"
+    for _, path in ipairs(PAGES) do
+      if path:find "^docs/" and path ~= "docs/editors.md" then
+        local _, n = list:gsub("%(" .. path:gsub("%p", "%%%0") .. "%)", "")
+        assert.are.equal(1, n, path)
+      end
+    end
+  end)
 
   it("keeps its lines within the page", function()
     for _, path in ipairs(PAGES) do
@@ -246,6 +273,7 @@ describe("documentation: names", function()
     end
     learn(string)
     learn(getmetatable(io.stdout).__index)
+    learn(methods_of(require("socket").tcp()))
     for _, methods in pairs(classes()) do learn(methods) end
     known.start, known.finish = true, true -- an agent's, a cassette's; an adapter's, a stream's are internal
     for _, path in ipairs(PAGES) do

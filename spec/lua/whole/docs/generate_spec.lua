@@ -39,7 +39,7 @@ describe("make generate", function()
 
   setup(function()
     directory = folder.new()
-    local copied = os.execute(("cp -R README.md llms.txt docs lua rockspec src tools '%s'"):format(directory))
+    local copied = os.execute(("cp -R llms.txt docs lua rockspec src tools '%s'"):format(directory))
     assert.is_true(copied)
   end)
   teardown(function() folder.remove(directory) end)
@@ -67,7 +67,7 @@ describe("make generate", function()
   end)
 
   it("makes one new file a provider on every list", function()
-    local WRITTEN = { "README.md", "docs/adapter.md", "docs/providers.md", "llms.txt", "lua/koine/provider/names.lua",
+    local WRITTEN = { "docs/adapter.md", "docs/providers.md", "llms.txt", "lua/koine/provider/names.lua",
       "lua/koine/testing/loopback/paths.lua", "rockspec/koine-scm-1.rockspec" }
     files.write(directory .. "/lua/koine/provider/rows/toy.lua", ROW)
     local printed, content = generate(directory, "--check")
@@ -77,9 +77,8 @@ describe("make generate", function()
     assert.are.same(differ, lines_of(printed))
     assert.are.same(WRITTEN, lines_of((generate(directory))))
     for path, text in pairs {
-      ["README.md"] = "\n| `koine.toy` | Chat | `TOY_API_KEY` | from documentation |\n",
       ["docs/adapter.md"] = "\n| `koine.toy` | `https://api.toy.example/toys/v1` | `TOY_API_KEY` |\n",
-      ["docs/providers.md"] = "\n| `koine.toy` | none | everything |\n",
+      ["docs/providers.md"] = "\n| `koine.toy` | Chat | `TOY_API_KEY` | from documentation |\n",
       ["llms.txt"] = "`koine.toy`",
       ["lua/koine/provider/names.lua"] = '"toy",',
       ["lua/koine/testing/loopback/paths.lua"] = '"/toys/v1"',
@@ -87,6 +86,8 @@ describe("make generate", function()
     } do
       assert.is_truthy(files.read(directory .. "/" .. path):find(text, 1, true), path)
     end
+    local seen = "\n| `koine.toy` | none | everything |\n"
+    assert.is_truthy(files.read(directory .. "/docs/providers.md"):find(seen, 1, true))
     assert.are.same({ "generated: as the rows and the tree say\n", true }, { generate(directory, "--check") })
   end)
 
@@ -96,7 +97,7 @@ describe("make generate", function()
     files.write(path, (ROW:gsub('codec = "chat"', 'api = "toy", apis = ' .. apis)))
     generate(directory)
     for page, text in pairs {
-      ["README.md"] = '\n| `koine.toy` | Toy talk; `api = "chat"` or `"zoo"` | ',
+      ["docs/providers.md"] = '\n| `koine.toy` | Toy talk; `api = "chat"` or `"zoo"` | ',
       ["docs/adapter.md"] = '\n| `koine.toy` | `"toy"`, `"chat"`, `"zoo"` | `"toy"` |\n',
       ["lua/koine/testing/loopback/paths.lua"] = '\n  toy_talk = { "/toys/v1" },\n',
     } do

@@ -4,6 +4,9 @@
 -- to the loopback provider. A block that begins with `-- sketch` is compiled, not run. An HTML comment `<!-- lua … -->`
 -- is code that readers do not see; it scripts the provider (`server`) where a block needs a particular answer, else the
 -- provider echoes. Behind `-->` stands what the line prints.
+--
+-- A block of shell commands behind the comment `<!-- run -->` is run too, with a `koine` that asks the loopback
+-- provider. Its lines that begin with `#>` are what the commands print.
 
 local koine = require "koine"
 local luassert = require "luassert"
@@ -141,6 +144,35 @@ function pages.run(path, text, server, place)
   assert(debug.setupvalue(chunk, 1, env) == "_ENV")
   chunk()
   for i, promised in pairs(open) do error(("%s:%d: never printed: %s"):format(path, i, promised), 0) end
+end
+
+-- A koine on the PATH of a script: the checkout's, which asks the server. %s: the interpreter, its folder, the URL.
+local SHIM = [[
+#!/bin/sh
+command=$1; shift
+exec %s '%s/bin/koine' "$command" -m anthropic/docs --base-url '%s' "$@"
+]]
+
+--- Runs the blocks of a page that begin behind `<!-- run -->`, in the directory: an array of {line, output, promised}.
+function pages.run_shell(text, server, directory)
+  local lfs, files = require "lfs", require "spec.support.files"
+  local place, found = lfs.currentdir(), {}
+  local function whole(paths)
+    return (paths:gsub("[^;]+", function(one) return one:find "^/" and one or place .. "/" .. one:gsub("^%./", "") end))
+  end
+  files.write(directory .. "/koine", SHIM:format(os.getenv "KOINE_LUA" or "lua5.4", place, server.url))
+  local exports = "export LUA_PATH='%s' LUA_CPATH='%s' ANTHROPIC_API_KEY=docs-key PATH='%s':\"$PATH\"\n"
+  files.write(directory .. "/paths", exports:format(whole(package.path), whole(package.cpath), directory))
+  local command = ("cd '%s' && chmod +x koine && . ./paths && sh -e script </dev/null 2>&1"):format(directory)
+  for before, block in text:gmatch "()\n<!%-%- run %-%->\n```sh\n(.-)\n```" do
+    local promised, _, line = {}, text:sub(1, before):gsub("\n", "")
+    for words in block:gmatch "#> ?([^\n]*)" do promised[#promised + 1] = words end
+    files.write(directory .. "/script", block .. "\n")
+    local pipe = assert(io.popen(command))
+    found[#found + 1] = { line = line, output = pipe:read "a", promised = table.concat(promised, "\n") .. "\n" }
+    pipe:close()
+  end
+  return found
 end
 
 return pages
