@@ -1,4 +1,4 @@
---- Koine: one tongue for every LLM provider. `require "koine"` gives constructors of adapters, constructors of the
+--- Koine: one API for every LLM provider. `require "koine"` gives constructors of adapters, constructors of the
 -- records that go into messages, and the modules around them; each is loaded when it is first used.
 --
 --   koine.anthropic { model = …, … }, koine.openai, … one per provider, koine.compatible for any server of a known wire
