@@ -10,10 +10,10 @@ source = { url = "git+file://." }
 description = {
   summary = "One Lua API for every LLM provider",
   detailed = [[
-Adapters for Claude, OpenAI, GitHub Copilot and everything that speaks their wire formats: the same calls, blocks and
-errors, streams that cannot lie, histories that survive a change of provider, requests that are the same bytes in every
-process; many conversations in one thread, agents, coding sessions, a command line. A C core on libcurl; whatever waits
-or decides is Lua.]],
+Adapters for Claude, OpenAI, Gemini, Amazon Bedrock, GitHub Copilot, Ollama and every server of their wire formats, with
+the same calls, blocks and errors. A stream that breaks off is an error. Histories may change their provider, and equal
+requests are equal bytes. Many conversations in one thread, agents, coding sessions, a command line. A C core on
+libcurl; all waiting and all policy are Lua.]],
   license = "MIT",
   labels = { "llm", "ai", "http", "streaming" },
 }
