@@ -29,11 +29,11 @@ function key_source.from_function(row, name, f, checker)
   local given, why = f()
   if given == nil then
     if errors.is_error(why) then return nil, why end
-    return key_source.refusal(row, ("the function %s gave none%s"):format(name, why and ": " .. tostring(why) or ""))
+    return key_source.refusal(row, ("the function %s returned nil%s"):format(name, why and ": " .. tostring(why) or ""))
   end
   local kept, unfit = errors.try(checker, given, name)
   if kept ~= nil then return kept end
-  return key_source.refusal(row, "of what the function gave: " .. errors.words(unfit))
+  return key_source.refusal(row, "the function returned an unfit value: " .. errors.words(unfit))
 end
 
 --- The key that the caller gave: a string, nil when none was given, or nil, err when the function that gives it fails.

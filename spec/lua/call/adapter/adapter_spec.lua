@@ -220,7 +220,8 @@ describe("an adapter", function()
         response, err = claude({ key = function() return given end }):chat "Hi"
         assert.is_nil(response)
         assert.are.same({ "auth", "anthropic" }, { err.kind, err.provider })
-        assert.is_truthy(err.message:find("^Anthropic: of what the function gave: key: .*" .. words), err.message)
+        local begins = "^Anthropic: the function returned an unfit value: key: .*"
+        assert.is_truthy(err.message:find(begins .. words), err.message)
       end
       assert.are.equal(0, #requests())
     end)

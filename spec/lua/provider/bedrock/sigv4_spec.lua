@@ -112,7 +112,7 @@ describe("credentials of AWS", function()
 
   it("may be refused by the function, and are checked", function()
     local _, err = adapter { credentials = function() return nil, "the profile is gone" end }:chat "Hi"
-    assert.are.same({ "auth", "Amazon Bedrock: the function credentials gave none: the profile is gone" },
+    assert.are.same({ "auth", "Amazon Bedrock: the function credentials returned nil: the profile is gone" },
       { err.kind, err.message })
     _, err = adapter { credentials = function() return { access_key = "A", secret_key = "S", expires_at = 5 } end }
       :chat "Hi"
@@ -128,7 +128,8 @@ describe("credentials of AWS", function()
       assert.are.equal(field, wrong.field)
       _, err = adapter { credentials = function() return bad end }:chat "Hi"
       assert.are.same({ "auth", "bedrock" }, { err.kind, err.provider })
-      assert.is_truthy(err.message:find("of what the function gave: " .. field .. ": ", 1, true), err.message)
+      local words = "the function returned an unfit value: " .. field .. ": "
+      assert.is_truthy(err.message:find(words, 1, true), err.message)
       assert.is_nil(err.message:find("AKID", 1, true))
     end
   end)

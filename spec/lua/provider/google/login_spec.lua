@@ -52,11 +52,12 @@ describe("a login at Google", function()
       assert.are.equal("token", raised(vertex, { token = "a\n" }).field)
       assert.are.equal("token", raised(vertex, { token = "ya29.given", key = "api-key" }).field)
       local _, err = vertex { token = function() return nil, "the program is gone" end }:chat "Hi"
-      assert.are.same({ "auth", "Vertex AI: the function token gave none: the program is gone" },
+      assert.are.same({ "auth", "Vertex AI: the function token returned nil: the program is gone" },
         { err.kind, err.message })
       _, err = vertex({ token = function() return "ya29.secret-of-the-test\n" end }):chat "Hi"
-      assert.are.same({ "auth", "Vertex AI: of what the function gave: token: string without control characters or "
-        .. "white space around it expected, got one that ends with a newline" }, { err.kind, err.message })
+      assert.are.same({ "auth", "Vertex AI: the function returned an unfit value: token: string without control "
+        .. "characters or white space around it expected, got one that ends with a newline" },
+        { err.kind, err.message })
       local broken = vertex { token = function() error({ "mine" }, 0) end }
       local ok, mine = pcall(broken.chat, broken, "Hi")
       assert.are.same({ false, { "mine" } }, { ok, mine })

@@ -42,7 +42,7 @@ end
 local function unexpected(state, status, answer, secrets)
   if status < 200 or status > 299 then return service.from_answer(state, answer, secrets) end
   return service.failure(state.row, { kind = "protocol", status_code = status,
-    message = "GitHub's answer to the login makes no sense" })
+    message = "GitHub's answer to the login is invalid" })
 end
 
 -- A device code: {device_code, user_code, verification_uri, interval, expires_in}, or nil, err.
@@ -109,7 +109,7 @@ function device.login(state, deadline)
       return nil, service.refusal(state.row, "the code was not entered in time; log in again", "expired_token")
     elseif deadline and wait.now() >= deadline then
       return nil, service.failure(state.row, { kind = "timeout", code = "total", retryable = false,
-        message = "the call's time is over and the code not entered; authenticate() logs in without that limit" })
+        message = "the code was not entered within the call's time; authenticate() has no such limit" })
     end
     local token, slower, problem = poll(state, code, interval, deadline)
     if token then return token end

@@ -55,7 +55,7 @@ local function listed(state)
     end
   end
   return nil, service.failure(state.row, { kind = "invalid_request", code = "unsupported_api_for_model",
-    message = ("the model %s answers at %s only, which is not spoken here"):format(state.model,
+    message = ("the model %s has only the endpoint %s, which Koine does not support"):format(state.model,
       table.concat(entry.endpoints, ", ")) })
 end
 
