@@ -77,7 +77,8 @@ end
 --- The error of a wait of so many seconds, of which the caller has fewer left.
 function bucket_limiter.too_late(seconds, left)
   return errors.new { kind = "timeout", code = "total", retryable = false,
-    message = ("rate limiter: the next request may go in %.3g s, and %.3g s are left for it"):format(seconds, left) }
+    message = ("rate limiter: the next request may start in %.3g s, but the call has only %.3g s left"):format(seconds,
+      left) }
 end
 
 --- Takes the tokens of a request (a table that `cost` understands, nil: none), and sleeps until there are enough: true;

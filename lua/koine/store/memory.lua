@@ -26,7 +26,7 @@ end
 -- A finalizer may call the store in the middle of an operation, which is not to be entered a second time: nil, err.
 local function inside()
   return nil, errors.new { kind = "timeout", code = "lock", retryable = false,
-    message = "store: called in the middle of an operation, by a finalizer say; nothing was changed" }
+    message = "store: called during an operation, for example by a finalizer; nothing was changed" }
 end
 
 -- Runs the operation of the state alone: its first two results.

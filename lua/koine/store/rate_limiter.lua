@@ -79,7 +79,7 @@ local function hold(path, deadline)
       if not made then return nil, err end
     elseif deadline and wait.now() >= deadline then
       return nil, errors.new { kind = "timeout", code = "total", retryable = false,
-        message = "rate limiter: others hold the lock of its file, and no time is left" }
+        message = "rate limiter: other processes hold the lock of its file, and no time is left" }
     else
       local slept, interrupted = wait.sleep(LOCK_PAUSE * math.random())
       if not slept then return nil, interrupted end

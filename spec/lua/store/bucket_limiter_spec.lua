@@ -192,7 +192,7 @@ describe("an adapter's rate limiter on a store", function()
     answer, err = two:chat("Hi", { timeout = 5 })
     assert.is_nil(answer)
     assert.are.same({ "timeout", "total" }, { err.kind, err.code })
-    assert.is_truthy(err.message:find "may go in [23]")
+    assert.is_truthy(err.message:find "may start in [23]")
     assert.are.equal(2, #assert(server:requests()))
   end)
 

@@ -58,11 +58,13 @@ function methods:hold()
   local deadline, pause = wait.now() + self.timeout, FIRST_PAUSE
   while true do
     if self.closed then return nil, interface.closed_error() end
-    if self.busy then return locked_out(self, false, "called in the middle of an operation, by a finalizer say") end
+    if self.busy then return locked_out(self, false, "called during an operation, for example by a finalizer") end
     local lock, err = core.file_lock(self.path)
     if lock then return lock end
     if lock == nil then return nil, unopened(err) end
-    if wait.now() >= deadline then return locked_out(self, true, "others held the lock for %g s", self.timeout) end
+    if wait.now() >= deadline then
+      return locked_out(self, true, "other processes held the lock for %g s", self.timeout)
+    end
     local slept, cancelled = wait.sleep(pause * math.random())
     if not slept then return nil, cancelled end
     pause = math.min(pause * 2, PAUSE)

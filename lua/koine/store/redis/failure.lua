@@ -57,7 +57,7 @@ end
 --- The error of a call that a finalizer made in the middle of another one.
 function failure.inside(where)
   return errors.new { kind = "timeout", code = "lock", retryable = false,
-    message = ("redis at %s: called within an operation, by a finalizer say; nothing was done"):format(where) }
+    message = ("redis at %s: called during an operation, for example by a finalizer; nothing was done"):format(where) }
 end
 
 --- The error of a server that did not answer in time. What was asked may have happened.

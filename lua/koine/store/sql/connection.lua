@@ -308,7 +308,7 @@ function connection.fail(err) error(setmetatable({ err = err }, Failed), 0) end
 
 --- The same: something came in between, and it is to be tried again after a pause.
 function connection.again()
-  connection.fail(errors.new { kind = "overloaded", message = "store: others change the same" })
+  connection.fail(errors.new { kind = "overloaded", message = "store: other programs keep changing the same data" })
 end
 
 --- What read_rows(rows) returns of the rows of one statement that changes nothing; nil, err.

@@ -65,7 +65,7 @@ function records.apply(state, bytes)
     local fits, reason = pcall(kind[2], state, table.unpack(fields, 2, fields.n - 1))
     if not fits then
       if check.is_memory(reason) then error(reason, 0) end
-      return nil, errors.new { kind = "protocol", message = ("a record at byte %d fits no state"):format(at) }
+      return nil, errors.new { kind = "protocol", message = ("a record at byte %d does not fit the state"):format(at) }
     end
     at = fields[fields.n]
   end

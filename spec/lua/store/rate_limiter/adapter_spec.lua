@@ -82,7 +82,8 @@ describe("an adapter's rate limiter", function()
     local response, err = adapter:chat "Hi"
     assert.is_nil(response)
     assert.are.same({ "timeout", "total", false }, { err.kind, err.code, err.retryable })
-    assert.is_truthy(err.message:find "^rate limiter: the next request may go in %d+%.?%d* s, and %d%.?%d* s are left")
+    assert.is_truthy(err.message:find
+      "^rate limiter: the next request may start in %d+%.?%d* s, but the call has only %d%.?%d* s left")
     assert.are.equal(before, read_file(path))
     assert.are.equal(1, #assert(server:requests()))
     os.remove(path)
