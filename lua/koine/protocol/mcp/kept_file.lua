@@ -21,7 +21,7 @@ local function hold(self)
   while true do
     local lock, err = core.file_lock(self.path)
     if lock or lock == nil then return lock, err end
-    if wait.now() >= latest then return failure(self, "others hold the lock of the " .. of.what, "locked") end
+    if wait.now() >= latest then return failure(self, "other processes hold the lock of the " .. of.what, "locked") end
     local slept, interrupted = wait.sleep(of.pause * (1 + math.random()) / 2)
     if not slept then return nil, interrupted end
   end

@@ -108,7 +108,7 @@ function methods:respond(requests)
     local answer = self.answers[request.method]
     if not answer then
       return nil, errors.new { kind = "protocol", code = "-32601", retryable = false,
-        message = "the server asks for what this client did not declare: " .. shown(request.method) }
+        message = "the server sent a request that this client does not offer: " .. shown(request.method) }
     end
     responses[name], err = answer(request.params)
     if not responses[name] then return nil, err end

@@ -67,7 +67,7 @@ local function ask(login, listener, url, state)
   end
   if said == nil and failed ~= nil then
     if errors.is_error(failed) then return nil, failed end
-    return nil, call.failure("auth", "nobody logged in: " .. errors.words(failed), "declined")
+    return nil, call.failure("auth", "no login: " .. errors.words(failed), "declined")
   end
   if type(said) == "string" then return redirect.read(said, state) end
   return listener:wait(latest)

@@ -89,7 +89,7 @@ end
 function methods:wait(latest)
   local came, err = await(self, function() return self.answer end, latest)
   if came then return self.answer end
-  return nil, err or call.failure("timeout", "nobody logged in in time", "login")
+  return nil, err or call.failure("timeout", "no login in time", "login")
 end
 
 --- Ends listening; waits a moment, until the browser has its page. Returns nothing; any number of times.

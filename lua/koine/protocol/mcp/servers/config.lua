@@ -89,7 +89,7 @@ local function kind_of(entry)
   local url = first_url(entry)
   if entry.type then
     local kind = TYPES[entry.type:lower()]
-    if not kind then return nil, ("the type %s is not spoken here"):format(errors.describe(entry.type)) end
+    if not kind then return nil, ("the type %s is not supported"):format(errors.describe(entry.type)) end
     if kind == "program" and not entry.command then return nil, "a command is missing" end
     if kind == "remote" and not url then return nil, "a url is missing" end
     return kind

@@ -155,7 +155,7 @@ local function choose(entries, seen, opts, warn)
     local wanted = (not only or only[entry.name]) and not except[entry.name]
     if wanted and changed[entry.name] then
       warn { code = "tool_changed", field = entry.name,
-        message = "withheld: it changed since it was pinned; client:accept takes it as it is now" }
+        message = "withheld: it changed since it was pinned; client:accept(name) accepts the change" }
     elseif wanted then
       chosen[#chosen + 1] = entry
     end

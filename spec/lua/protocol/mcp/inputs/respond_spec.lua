@@ -89,8 +89,8 @@ describe("inputs", function()
   it("fail for what was not declared, is malformed, or is too much", function()
     local object = inputs.new { on_elicit = accept "x" }
     for _, case in ipairs {
-      { { a = { method = "roots/list" } }, "protocol", "did not declare: roots/list" },
-      { { a = { method = "tools/call" } }, "protocol", "did not declare: tools/call" },
+      { { a = { method = "roots/list" } }, "protocol", "does not offer: roots/list" },
+      { { a = { method = "tools/call" } }, "protocol", "does not offer: tools/call" },
       { { a = {} }, "protocol", "malformed input request: a" },
       { { a = core.null }, "protocol", "malformed input request: a" },
       { { FORM }, "protocol", "no object" },
