@@ -36,7 +36,7 @@ local function check_size(given, path)
   local function walk(value, level)
     count = count + 1
     if level > LEVELS then
-      core.raise_argument(path, ("at most %d tables in each other"):format(LEVELS), "more, or one that holds itself")
+      core.raise_argument(path, ("at most %d levels of tables"):format(LEVELS), "more, or one that holds itself")
     end
     if count > TABLES_MAX then core.raise_argument(path, ("at most %d tables"):format(TABLES_MAX), "more") end
     for _, member in next, value do

@@ -139,7 +139,7 @@ local function read_group(reader)
     reader.at = reader.at + 1
   end
   reader.groups = reader.groups + 1
-  if reader.groups > GROUPS_MAX then unsupported "too many groups in each other" end
+  if reader.groups > GROUPS_MAX then unsupported "groups nested too deeply" end
   local node = read_alternatives(reader)
   if not take(reader, ")") then unsupported "a group without an end" end
   reader.groups = reader.groups - 1

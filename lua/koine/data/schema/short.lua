@@ -86,7 +86,7 @@ local read_fields
 
 local function read_type(reader)
   reader.depth = reader.depth + 1
-  if reader.depth > DEPTH then refuse(reader, ("at most %d types in each other"):format(DEPTH)) end
+  if reader.depth > DEPTH then refuse(reader, ("at most %d levels of types"):format(DEPTH)) end
   local made
   if take(reader, "^%[") then
     blanks(reader)

@@ -53,6 +53,6 @@ describe("limits", function()
     for _ = 1, 120 do s = { type = "array", items = s } end
     local made, refusal = rewrite({ type = "object", properties = { a = s } }, "gbnf")
     assert.is_nil(made)
-    assert.is_truthy(refusal.message:find("too many schemas", 1, true))
+    assert.is_truthy(refusal.message:find("nested too deeply", 1, true))
   end)
 end)

@@ -67,7 +67,7 @@ describe("fields in short", function()
       ["a {b"] = "} at byte 5", ["a}"] = "end of the text at byte 2", ["a x|int"] = '"x"',
       ["é int"] = "name of a field", ["a int?"] = '"?" belongs behind the name', ["a int[]"] = "an array is [TYPE]",
       ["a celsius|kelvin|null"] = "words alone or types alone", ["a int|nul"] = 'did you mean "null"',
-      ["a int |"] = "a|b) at byte 8", ["a " .. ("["):rep(100)] = "at most 64 types",
+      ["a int |"] = "a|b) at byte 8", ["a " .. ("["):rep(100)] = "at most 64 levels",
       ["a list"] = "did you mean [TYPE]?", ["a array of string"] = "comma (an array is [TYPE]) at byte 9",
       ["a dict"] = "did you mean {FIELDS}?", ["a text"] = 'did you mean "string"?',
       ["a date"] = 'a|b), or a comma between fields expected, got "date"',

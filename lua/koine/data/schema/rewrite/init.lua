@@ -17,7 +17,7 @@ local plain = require "koine.data.schema.rewrite.plain"
 local Refusal = {}
 
 local function refuse(_, path, keyword, message)
-  message = message or keyword == "" and "too many schemas in each other" or keyword .. " cannot be sent"
+  message = message or keyword == "" and "schemas nested too deeply" or keyword .. " cannot be sent"
   error(setmetatable({ path = path, keyword = keyword, message = ("%s: %s"):format(path, message) }, Refusal), 0)
 end
 
