@@ -18,7 +18,7 @@ function methods:hold()
   while self.held do
     if stops(self.held) then
       return nil, errors.new { kind = "timeout", code = "lock", retryable = false,
-        message = "another operation is under way, which cannot go on while this one blocks the thread" }
+        message = "another operation is running, and cannot continue while this call blocks the thread" }
     end
     local _, err = wait.park(self.held)
     if err then return nil, err end

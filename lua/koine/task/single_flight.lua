@@ -40,7 +40,7 @@ return function(slot, f, seconds)
   while running do
     if running.owner == coroutine.running() then
       return nil, errors.new { kind = "other",
-        message = "a login waits for itself: its callback may not use what the login is for" }
+        message = "a login waits for itself: its callback must not use what is logging in" }
     end
     local landed, interrupted = await(running, deadline)
     if interrupted then return nil, interrupted end
