@@ -73,7 +73,7 @@ local function mend(self, text)
     confirm(self, version)
     return value == text and "saved" or "again"
   end
-  if value ~= nil and self.version ~= version then return lose(self, "its value was changed by somebody else") end
+  if value ~= nil and self.version ~= version then return lose(self, "its value was changed by another program") end
   return "again"
 end
 

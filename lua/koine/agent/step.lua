@@ -102,7 +102,7 @@ local function judge(call, block, tools)
   local wanted = not call.problem and tool.find(tools, call.name).needs_approval
   if type(wanted) == "function" then
     local ok, answer = pcall(wanted, records.to_table(call.arguments))
-    if not ok then call.problem = "not run: whether it needs approval could not be told: " .. tostring(answer) end
+    if not ok then call.problem = "not run: the check whether it needs approval failed: " .. tostring(answer) end
     wanted = ok and answer
   end
   call.approval = wanted and "asked" or nil

@@ -138,7 +138,7 @@ describe("approval", function()
 
   it("that cannot be told is a call that is not run", function()
     local result = assert(careful(function() error("no rules", 0) end, nil, { use "c1" }):run "Go")
-    assert.are.same({ "not run: whether it needs approval could not be told: no rules" }, answers(result.messages[3]))
+    assert.are.same({ "not run: the check whether it needs approval failed: no rules" }, answers(result.messages[3]))
     assert.are.same({}, ran)
   end)
 
