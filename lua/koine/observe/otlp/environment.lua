@@ -51,7 +51,7 @@ end
 
 local function protocol(text)
   if text:find "^http/" then return text end
-  return nil, "http/json: the exporter speaks no other protocol"
+  return nil, "http/json: the exporter supports no other protocol"
 end
 
 -- {variable, option (nil: only judged), how it is read}

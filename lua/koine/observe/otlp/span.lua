@@ -99,7 +99,7 @@ function methods:unfinished(now)
     if open.above == nil then
       local span = made(open, {}, math.max(now, open.start.time))
       value.add(span.attributes, "koine.open", true)
-      span.status = { code = 2, message = "not over when the exporter was closed" }
+      span.status = { code = 2, message = "still open when the exporter was closed" }
       list[#list + 1] = span
     end
   end
