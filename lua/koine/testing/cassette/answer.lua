@@ -87,7 +87,7 @@ function answer.kept(read, clean, named)
 end
 
 local LEFT = { kind = "stream_truncated", code = "cassette_left", retryable = false,
-  message = "the cassette has no more of this answer: whoever recorded it stopped reading here" }
+  message = "the cassette ends here: the program that recorded this answer stopped reading" }
 
 -- A token that was exchanged so many seconds ago expires so much later: else none would be valid when it is played.
 local function postpone(spec, seconds)
