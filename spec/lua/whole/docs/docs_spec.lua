@@ -95,6 +95,17 @@ describe("documentation", function()
     assert.is_true(n > 0)
   end)
 
+  it("blocks of JSON are JSON", function()
+    local cjson, n = require "cjson", 0
+    for _, path in ipairs(PAGES) do
+      for block in texts[path]:gmatch "\n```json\n(.-)\n```" do
+        assert(pcall(cjson.decode, block), path .. ": " .. block)
+        n = n + 1
+      end
+    end
+    assert.is_true(n > 2)
+  end)
+
   it("the cookbook has thirty recipes of at most 15 lines", function()
     local text = texts["docs/cookbook.md"]
     local _, recipes = text:gsub("\n### ", "")
