@@ -121,8 +121,7 @@ function wait.block(token, seconds)
   return false
 end
 
---- Suspends the caller until the token is woken (true) or `seconds` are over (false; nil = no limit); nil, err
--- (CancelledError) when a host cancelled it. Specs put their own function here.
+-- Suspends the caller, as wait.park says.
 local function park(token, seconds)
   if task then
     if task:yields() then return task:park(token, seconds) end
@@ -132,6 +131,9 @@ local function park(token, seconds)
   end
   return wait.block(token, seconds)
 end
+
+--- Suspends the caller until the token is woken (true) or `seconds` are over (false; nil = no limit); nil, err
+-- (CancelledError) when a host cancelled it. Specs put their own function here.
 wait.park = park
 
 -- The same for users: raises an ArgumentError at their line.
