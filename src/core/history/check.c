@@ -229,9 +229,9 @@ static int check_end(struct check *c, const struct node *m, size_t i) {
 
 static int check_messages(struct check *c, const struct node *request) {
   const struct node *list = member(request, STR("messages")), *m, *reply = NULL;
-  size_t back, i = 0, at = 0;
+  size_t back, i = c->known, at = 0;
   if (list == NULL || !is_array(list)) return refuse_member(c, STR("messages"), "array of messages", list);
-  if (list->count == 0) return refuse_member(c, STR("messages"), "at least one message", list);
+  if (list->count == 0 && i == 0) return refuse_member(c, STR("messages"), "at least one message", list);
   back = push_key(c, STR("messages"));
   for (m = list->child; m != NULL; m = m->next, i++) {
     size_t here = push_index(c, i);
@@ -358,11 +358,13 @@ static int check_request(struct check *c, const struct node *request) {
   return check_strings(c, request, STR("betas"));
 }
 
-int normalise_check(const struct node *request, struct err *e) {
-  struct check quiet = { .quiet = 1 }, c = { .e = e };
+int normalise_check_after(const struct node *request, size_t known, struct err *e) {
+  struct check quiet = { .quiet = 1, .known = known }, c = { .e = e, .known = known };
   if (!node_is(request, NODE_OBJECT)) return err_argument(e, "request", "table", "something else");
   return check_request(&quiet, request) == 0 ? 0 : check_request(&c, request);
 }
+
+int normalise_check(const struct node *request, struct err *e) { return normalise_check_after(request, 0, e); }
 
 int normalise_check_message(const struct node *message, const char *path, struct err *e) {
   struct check c = { .e = e };

@@ -14,6 +14,7 @@
 struct check {
   struct err *e; /* NULL where quiet */
   int quiet;     /* keeps no path and says nothing: only whether all is well */
+  size_t known;  /* messages before those at hand */
   size_t n;
   char path[sizeof ((struct err *)0)->field];
 };

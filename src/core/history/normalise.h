@@ -38,6 +38,9 @@ struct norm {
 ** A trailing assistant message with tool calls, which nothing can have answered yet, is an argument error here (N5).
 */
 int normalise_check(const struct node *request, struct err *e);
+/* The same for a request without its first `known` messages, which were checked before: the last of them, if there is
+** one, is of the user. */
+int normalise_check_after(const struct node *request, size_t known, struct err *e);
 /* One block or message alone, as the constructors check it; `path` begins the field's name. */
 int normalise_check_message(const struct node *message, const char *path, struct err *e);
 
