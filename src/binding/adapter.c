@@ -144,12 +144,16 @@ static int f_remedy(lua_State *L) {
   return 2;
 }
 
-/* core.check(request): raises ArgumentError when messages, system, tools or tool_choice are malformed. */
+/* core.check(request[, known]): raises ArgumentError when messages, system, tools or tool_choice are malformed. The first
+** `known` messages passed an earlier check, as those of a request, and are as they were: they need not be looked at. */
 static int f_check(lua_State *L) {
   struct scratch *s = state_scratch(L);
+  lua_Integer known = luaL_optinteger(L, 2, 0);
   struct err e;
   err_clear(&e);
-  if (normalise_check(value_request(L, 1, 0, &s->arena), &e) != 0) return raise_error(L, &e);
+  if (known > 0) known = value_known(L, 1, known);
+  if (normalise_check_after(value_request_after(L, 1, known, &s->arena), known > 0 ? (size_t)known : 0, &e) != 0)
+    return raise_error(L, &e);
   return 0;
 }
 

@@ -153,6 +153,11 @@ struct node *value_node(lua_State *L, int idx, struct arena *a, const char *name
 /* A request, message list and tools included, with only the fields that design knows at record level. `messages` is the index
 ** of its messages, an array or the text of a user's one message; 0: they are in the request. */
 struct node *value_request(lua_State *L, int idx, int messages, struct arena *a);
+/* The same for core.check, without the first `known` messages, which value_known gave. */
+struct node *value_request_after(lua_State *L, int idx, lua_Integer known, struct arena *a);
+/* How many of the first `known` messages of a request, which were checked before, those behind them can be checked
+** without: all up to a message of the user, for what an answer holds depends on what comes behind it. */
+lua_Integer value_known(lua_State *L, int idx, lua_Integer known);
 /* An array of {type = …} blocks or a string, at record level, as in a message's content. */
 struct node *value_content(lua_State *L, int idx, struct arena *a, const char *name);
 /* Pushes the tree as fresh Lua values; arrays get the array mark when `mark` is set. Raises on memory. */

@@ -1,5 +1,6 @@
 -- The binding's conversions: Lua values to JSON and back, and where errors point.
 local core = require "koine.core"
+local generator = require "spec.support.generator"
 local raised_as = require("spec.support.raised").as
 
 local function raised(f, ...) return raised_as("ArgumentError", f, ...) end
@@ -47,6 +48,25 @@ describe("core.encode", function()
       assert.matches("^value%[[123]%]$", raised(core.encode, core.array(holes)).field)
     end
     assert.are.equal("[1]", core.encode(core.array { 1, x = 2 }))
+  end)
+
+  it("reads an array that was made in any order as one that its keys were counted of", function()
+    local arrays, holes = 0, 0
+    for seed = 1, 2000 do
+      local pick, t, n, hole = generator(seed), {}, 0, nil
+      for _ = 1, pick(8) do
+        local key = pick(20) == 1 and 0 or pick(20) == 1 and 1.5 or pick(pick(8) == 1 and 6 or 3)
+        t[key] = pick(9) > 1 and key or nil
+      end
+      if pick(4) == 1 then t.name = true end
+      for key in next, t do n = n + (type(key) == "number" and 1 or 0) end
+      for i = n, 1, -1 do hole = t[i] == nil and i or hole end
+      local ok, got = pcall(core.encode, core.array(t))
+      assert.are.equal(hole and "value[" .. hole .. "]" or "[" .. table.concat(t, ",", 1, n) .. "]",
+        not ok and got.field or got, "seed " .. seed)
+      arrays, holes = arrays + (hole and 0 or 1), holes + (hole and 1 or 0)
+    end
+    assert.is_true(arrays > 300 and holes > 300)
   end)
 
   it("runs no metamethod", function()

@@ -124,30 +124,30 @@ static struct node *to_record(lua_State *L, int idx, struct arena *a, const stru
   return o;
 }
 
-/* An array of records; anything else as it is. */
-static struct node *to_records(lua_State *L, int idx, struct arena *a, const struct path *p, const char *const *keys,
-                               int depth) {
+/* An array of records, but for the first `known`, the last of which is one; anything else as it is. */
+static struct node *to_records_after(lua_State *L, int idx, struct arena *a, const struct path *p,
+                                     const char *const *keys, int depth, lua_Integer known) {
   struct node *list;
-  lua_Integer n;
+  struct items e;
+  int more;
   idx = lua_absindex(L, idx);
   if (!lua_istable(L, idx)) return to_node(L, idx, a, p, depth);
-  n = array_count(L, idx);
-  if (n == 0) {
-    lua_pushnil(L);
-    if (lua_next(L, idx)) { /* {role = …} instead of {{role = …}} */
-      lua_pop(L, 2);
-      raise_at(L, p, "an array", "a table with other keys");
-    }
-  }
+  items_begin(L, &e, known);
+  more = items_next(L, idx, &e);
+  if (e.n == 0) raise_at(L, p, "an array", "a table with other keys"); /* {role = …} instead of {{role = …}} */
   if (depth >= VALUE_DEPTH) raise_depth(L, p);
   list = value_need(L, node_new(a, NODE_ARRAY));
-  for (lua_Integer i = 1; i <= n; i++) {
-    struct path here = { p, NULL, i };
-    lua_rawgeti(L, idx, i);
+  for (; more; more = items_next(L, idx, &e)) {
+    struct path here = { p, NULL, e.i };
     append(list, to_record(L, -1, a, &here, keys, depth + 1));
     lua_pop(L, 1);
   }
   return list;
+}
+
+static struct node *to_records(lua_State *L, int idx, struct arena *a, const struct path *p, const char *const *keys,
+                               int depth) {
+  return to_records_after(L, idx, a, p, keys, depth, 0);
 }
 
 static struct node *to_content(lua_State *L, int idx, struct arena *a, const struct path *p, int depth) {
@@ -176,13 +176,35 @@ static struct node *to_question(lua_State *L, int idx, struct arena *a) {
   return list;
 }
 
-static struct node *to_messages(lua_State *L, int idx, struct arena *a) {
+static struct node *to_messages(lua_State *L, int idx, struct arena *a, lua_Integer known) {
   const struct path here = { NULL, "messages", 0 };
   if (lua_type(L, idx) == LUA_TSTRING) return to_question(L, idx, a);
-  return to_records(L, idx, a, &here, MESSAGE_KEYS, 0);
+  return to_records_after(L, idx, a, &here, MESSAGE_KEYS, 0, known);
 }
 
-struct node *value_request(lua_State *L, int idx, int messages, struct arena *a) {
+/* True when the element i of the table on top is a message of the user. */
+static int is_users(lua_State *L, lua_Integer i) {
+  int is = 0;
+  if (lua_rawgeti(L, -1, i) == LUA_TTABLE) {
+    lua_pushliteral(L, "role");
+    is = lua_rawget(L, -2) == LUA_TSTRING && strcmp(lua_tostring(L, -1), "user") == 0;
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+  return is;
+}
+
+lua_Integer value_known(lua_State *L, int idx, lua_Integer known) {
+  luaL_checktype(L, idx, LUA_TTABLE);
+  idx = lua_absindex(L, idx);
+  lua_pushliteral(L, "messages");
+  if (lua_rawget(L, idx) != LUA_TTABLE) known = 0;
+  while (known > 0 && !is_users(L, known)) known--;
+  lua_pop(L, 1);
+  return known;
+}
+
+static struct node *to_request(lua_State *L, int idx, int messages, lua_Integer known, struct arena *a) {
   struct node *o = value_need(L, node_new(a, NODE_OBJECT));
   idx = lua_absindex(L, idx);
   luaL_checktype(L, idx, LUA_TTABLE);
@@ -190,7 +212,7 @@ struct node *value_request(lua_State *L, int idx, int messages, struct arena *a)
   while (lua_next(L, idx)) {
     struct path here = { NULL, luaL_checkstring(L, -2), 0 };
     struct node *v;
-    if (strcmp(here.name, "messages") == 0) v = to_messages(L, -1, a);
+    if (strcmp(here.name, "messages") == 0) v = to_messages(L, -1, a, known);
     else if (strcmp(here.name, "tools") == 0) v = to_records(L, -1, a, &here, TOOL_KEYS, 0);
     else if (strcmp(here.name, "system") == 0) v = to_records(L, -1, a, &here, BLOCK_KEYS, 0);
     else v = to_node(L, -1, a, &here, 0);
@@ -200,7 +222,15 @@ struct node *value_request(lua_State *L, int idx, int messages, struct arena *a)
     }
     lua_pop(L, 1);
   }
-  if (messages != 0) set(o, STR("messages"), to_messages(L, messages, a));
+  if (messages != 0) set(o, STR("messages"), to_messages(L, messages, a, 0));
   sort_object(o);
   return o;
+}
+
+struct node *value_request(lua_State *L, int idx, int messages, struct arena *a) {
+  return to_request(L, idx, messages, 0, a);
+}
+
+struct node *value_request_after(lua_State *L, int idx, lua_Integer known, struct arena *a) {
+  return to_request(L, idx, 0, known, a);
 }

@@ -102,12 +102,36 @@ lua_Integer array_count(lua_State *L, int idx) {
   return n;
 }
 
+void items_begin(lua_State *L, struct items *e, lua_Integer i) {
+  *e = (struct items){ i, -1 };
+  if (i > 0) lua_pushinteger(L, i);
+  else lua_pushnil(L);
+}
+
+int items_next(lua_State *L, int idx, struct items *e) {
+  if (e->n < 0) {
+    if (!lua_next(L, idx)) return 0;
+    if (lua_isinteger(L, -2) && lua_tointeger(L, -2) == e->i + 1) {
+      e->i++;
+      return 1;
+    }
+    lua_pop(L, 1);
+    e->n = array_count(L, idx);
+  }
+  if (e->i < e->n) {
+    lua_rawgeti(L, idx, ++e->i);
+    return 1;
+  }
+  lua_pop(L, 1);
+  return 0;
+}
+
 static struct node *to_array(lua_State *L, int idx, struct arena *a, const struct path *p, int depth) {
   struct node *o = value_need(L, node_new(a, NODE_ARRAY));
-  lua_Integer n = array_count(L, idx);
-  for (lua_Integer i = 1; i <= n; i++) {
-    struct path here = { p, NULL, i };
-    lua_rawgeti(L, idx, i);
+  struct items e;
+  items_begin(L, &e, 0);
+  while (items_next(L, idx, &e)) {
+    struct path here = { p, NULL, e.i };
     append(o, to_node(L, -1, a, &here, depth + 1));
     lua_pop(L, 1);
   }

@@ -25,6 +25,19 @@ void *value_need(lua_State *L, void *p);
 /* Adds a value at the end of an array or object. */
 void append(struct node *o, struct node *v);
 
+/* The elements of the array at idx, one after the other, in one pass where its keys come as 1, 2, 3 …; where others come
+** between them they are counted, as array_count does. `i` is the element at hand; begins with what lies before the first
+** one that is wanted. */
+struct items {
+  lua_Integer i;
+  lua_Integer n; /* how many there are; -1: not counted */
+};
+
+/* Pushes what items_next needs first: i is an element, or 0. */
+void items_begin(lua_State *L, struct items *e, lua_Integer i);
+/* Pushes the next element, which the caller pops: 1; or pops what is left of its own: 0. */
+int items_next(lua_State *L, int idx, struct items *e);
+
 /* Sorts an object's members by the bytes of their names. */
 void sort_object(struct node *o);
 
