@@ -323,6 +323,7 @@ build = {
     ["koine.data.observer.capture"] = "lua/koine/data/observer/capture.lua",
     ["koine.data.observer.prefix"] = "lua/koine/data/observer/prefix.lua",
     ["koine.data.records"] = "lua/koine/data/records/init.lua",
+    ["koine.data.records.checked"] = "lua/koine/data/records/checked.lua",
     ["koine.data.records.show"] = "lua/koine/data/records/show.lua",
     ["koine.data.schema"] = "lua/koine/data/schema/init.lua",
     ["koine.data.schema.build"] = "lua/koine/data/schema/build.lua",

@@ -4,6 +4,7 @@
 -- methods have defaults here.
 
 local check = require "koine.data.check"
+local checked = require "koine.data.records.checked"
 local core = require "koine.core"
 local defer = require "koine.task.defer"
 local errors = require "koine.data.errors"
@@ -184,8 +185,10 @@ end
 -- Checks a call, then starts it with the primitive. A stream, or nil, err.
 local function start_plain(adapter, made, messages, all, settings)
   messages = as_messages(messages)
-  core.check { model = all.model, messages = messages, system = all.system, tools = all.tools,
-    tool_choice = all.tool_choice }
+  local note = checked.take(messages, adapter)
+  core.check({ model = all.model, messages = messages, system = all.system, tools = all.tools,
+    tool_choice = all.tool_choice }, note and note.known)
+  if note then note.passed = true end
   all.on_delta, all.observer = nil, nil
   local name, since, call = adapter:provider_name(), core.monotonic(), nil
   if made.passes_on then all.parent = observer.through(settings.observer, settings.parent)
