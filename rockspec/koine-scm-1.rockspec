@@ -232,6 +232,7 @@ build = {
     ["koine.agent.keeper"] = "lua/koine/agent/keeper.lua",
     ["koine.agent.observe"] = "lua/koine/agent/observe.lua",
     ["koine.agent.run"] = "lua/koine/agent/run.lua",
+    ["koine.agent.shown"] = "lua/koine/agent/shown.lua",
     ["koine.agent.state"] = "lua/koine/agent/state.lua",
     ["koine.agent.step"] = "lua/koine/agent/step.lua",
     ["koine.agent.stop"] = "lua/koine/agent/stop.lua",

@@ -12,6 +12,7 @@ local exclusive = require "koine.task.exclusive"
 local observe = require "koine.agent.observe"
 local queue = require "koine.task.queue"
 local scheduler = require "koine.task.scheduler"
+local shown = require "koine.agent.shown"
 local judge = require "koine.data.schema.judge"
 local parts = require "koine.data.schema.parts"
 local records = require "koine.data.records"
@@ -94,7 +95,8 @@ local function ask(self)
   if is_over(self) then return nil end -- cancelled in prepare
   if self.span then plan.options.parent = self.span:context() end
   self.asking = true
-  local response, err = plan.adapter:chat(plan.messages, plan.options)
+  local messages = plan.messages or shown.messages(self, plan.adapter)
+  local response, err = plan.adapter:chat(messages, plan.options)
   self.asking = nil
   if is_over(self) then return nil end
   if response == nil then

@@ -31,24 +31,44 @@ function state.new(messages)
     usage = usage.zero(), steps = 0, events = 0, pauses = 0, elapsed = 0.0, text = "" }
 end
 
-local function copy_of(list) return table.move(list, 1, #list, 1, core.array {}) end
+-- What a unit changes: values, and lists that it adds to.
+local VALUES = { "calls", "status", "events", "pauses", "stop_reason", "text", "output", "output_error", "output_mode" }
+local LISTS = { "messages", "log", "outbox" }
 
---- The fields of a state that a unit changes, as copies to work on: a unit that breaks off, also where memory ends,
--- leaves the state as it was.
+--- What a unit makes of a state: its values, to work on, and the lists of what comes behind its messages, log and
+-- outbox; `last` (nil at first) is a message in place of the state's last one. A unit that breaks off leaves the state
+-- as it was.
 function state.draft(self)
-  return { messages = copy_of(self.messages), calls = self.calls, log = copy_of(self.log),
-    outbox = copy_of(self.outbox), status = self.status, events = self.events, pauses = self.pauses,
-    stop_reason = self.stop_reason, text = self.text, output = self.output, output_error = self.output_error,
-    output_mode = self.output_mode }
+  local draft = { messages = {}, log = {}, outbox = {} }
+  for _, name in ipairs(VALUES) do draft[name] = self[name] end
+  return draft
 end
 
---- Puts a draft in place, all of it or nothing.
+-- Enters a draft; raises where memory ends.
+local function enter(self, draft)
+  if draft.last then self.messages[#self.messages] = draft.last end
+  for _, name in ipairs(LISTS) do table.move(draft[name], 1, #draft[name], #self[name] + 1, self[name]) end
+  for _, name in ipairs(VALUES) do self[name] = draft[name] end
+end
+
+-- Takes a draft back, which takes no memory. `before` is the state's own draft with the lengths of its lists.
+local function undo(self, before)
+  for _, name in ipairs(VALUES) do self[name] = before[name] end
+  for _, name in ipairs(LISTS) do
+    for i = #self[name], before[name] + 1, -1 do self[name][i] = nil end
+  end
+  if before.last then self.messages[#self.messages] = before.last end
+end
+
+--- Puts a draft in place, all of it or nothing, also where memory ends.
 function state.commit(self, draft)
-  self.stop_reason = draft.stop_reason
-  self.output, self.output_error, self.output_mode = draft.output, draft.output_error, draft.output_mode
-  self.calls = draft.calls -- these may be new to the table; nothing of what follows takes memory
-  self.messages, self.log, self.outbox, self.status = draft.messages, draft.log, draft.outbox, draft.status
-  self.events, self.pauses, self.text = draft.events, draft.pauses, draft.text
+  local before = state.draft(self)
+  for _, name in ipairs(LISTS) do before[name] = #self[name] end
+  before.last = self.messages[before.messages]
+  local entered, err = pcall(enter, self, draft)
+  if entered then return end
+  undo(self, before)
+  error(err, 0)
 end
 
 --- Makes an event of a run and puts it into the outbox of a draft.

@@ -61,8 +61,8 @@ local function prepared(spec, self)
   return said
 end
 
---- The next model call: {adapter, messages, options, tools}. `spec` is the run's. Raises what `prepare` raises, and an
--- ArgumentError for what it may not return.
+--- The next model call: {adapter, messages (nil: the history), options, tools}. `spec` is the run's. Raises what
+-- `prepare` raises, and an ArgumentError for what it may not return.
 function step.plan(spec, self)
   local said = prepared(spec, self)
   local function field(name)
@@ -73,7 +73,7 @@ function step.plan(spec, self)
   if messages ~= nil and type(messages) ~= "table" then
     errors.argument("prepare.messages", "array of messages", messages)
   end
-  return { adapter = field "adapter", messages = messages or self.messages, tools = tools,
+  return { adapter = field "adapter", messages = messages, tools = tools,
     options = call_options(field "options", field "system", tools, spec.on_delta) }
 end
 
@@ -154,17 +154,18 @@ local function sound(content)
   return kept
 end
 
--- Adds the answer to the history of a draft; one that goes on with a paused answer becomes one message with it.
-local function append(draft, content)
-  local messages = draft.messages
+-- Adds the answer to a draft of the state; one that goes on with a paused answer becomes one message with it. Returns
+-- the message.
+local function append(self, draft, content)
   if draft.pauses == 0 then
-    messages[#messages + 1] = { role = "assistant", content = content }
-    return
+    local message = { role = "assistant", content = content }
+    draft.messages[#draft.messages + 1] = message
+    return message
   end
-  local before = state.blocks(messages[#messages].content)
+  local before = state.blocks(self.messages[#self.messages].content)
   local joined = table.move(before, 1, #before, 1, core.array {})
-  table.move(content, 1, #content, #joined + 1, joined)
-  messages[#messages] = { role = "assistant", content = joined }
+  draft.last = { role = "assistant", content = table.move(content, 1, #content, #joined + 1, joined) }
+  return draft.last
 end
 
 -- Whether an adapter's answer is a Response, or a table with what the loop needs of one.
@@ -249,9 +250,9 @@ function step.record(self, response, tools)
   for _, block in ipairs(content) do events[#events + 1] = step.event(block) end
   local calls = calls_of(uses, reason, tools)
   local draft = state.draft(self)
-  append(draft, content)
+  local message = append(self, draft, content)
   draft.pauses = reason == "pause_turn" and draft.pauses or 0
-  draft.stop_reason, draft.text = reason, state.text_of(draft.messages[#draft.messages].content)
+  draft.stop_reason, draft.text = reason, state.text_of(message.content)
   for _, event in ipairs(events) do state.tell(draft, event) end
   follow(draft, reason, uses, calls, take_output(draft, response))
   state.commit(self, draft)

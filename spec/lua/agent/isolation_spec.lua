@@ -2,6 +2,7 @@
 -- once.
 
 local core = require "koine.core"
+local generator = require "spec.support.generator"
 local koine = require "koine"
 local kit = require "spec.lua.agent.kit"
 
@@ -180,5 +181,128 @@ describe("tools that are not offered", function()
     book = play { content = "x" }
     assert(make(book, { tools = { hidden } }):run "x")
     assert.is_nil(book.call_log[1].tools)
+  end)
+end)
+
+-- Stands between an agent and an adapter, which therefore checks all that it is given.
+local function wrapped(adapter)
+  return { chat = function(_, messages, opts) return adapter:chat(messages, opts) end }
+end
+
+-- An adapter of answers (tables of a Response); `seen` gets what each call was given, as text; `spoil` may change that.
+local function adapter_of(answers, seen, spoil)
+  local n = 0
+  return koine.custom_adapter { name = "a", options = { model = "m" }, open = function(_, messages)
+    n = n + 1
+    seen[#seen + 1] = core.encode(messages)
+    if spoil then spoil(messages) end
+    local answer = answers[n] or { content = "The end.", stop_reason = "end_turn" }
+    answer.model, answer.stop_reason = "m", answer.stop_reason or "tool_use"
+    return { next = function() end, response = function() return answer.failure == nil and answer or nil,
+      answer.failure end }
+  end }
+end
+
+-- Answers at random: calls, pauses, failures, and now and then calls without results to come.
+local function random_answers(pick)
+  local answers = {}
+  for i = 1, pick(8) do
+    local kind = pick(6)
+    local uses = {}
+    for k = 1, pick(3) do uses[k] = use(("c%d_%d"):format(i, k)) end
+    answers[i] = kind == 1 and { content = { { type = "text", text = "part " } }, stop_reason = "pause_turn" }
+      or kind == 2 and { failure = { kind = "server", message = "oops" } }
+      or kind == 3 and { content = uses, stop_reason = "pause_turn" }
+      or kind == 4 and { content = uses, stop_reason = "max_tokens" }
+      or { content = uses, stop_reason = "tool_use" }
+  end
+  return answers
+end
+
+-- Plays a run of these answers: its summaries after each step, in text, and what its adapter was given.
+local function play_answers(answers, between)
+  local seen, told = {}, {}
+  local adapter = adapter_of(answers, seen)
+  local run = koine.agent { adapter = between and between(adapter) or adapter, tools = { add() } }:start "Go"
+  for _ = 1, 40 do
+    local ok, made, err = pcall(run.step, run)
+    local summary = run:summary()
+    told[#told + 1] = ("%s %s %s %s %s"):format(ok, not ok and made.field or made and #made, err and err.message,
+      summary.status, core.encode(summary.messages))
+    if ok and not made and not err then break end
+  end
+  return told, seen
+end
+
+describe("the history that an adapter sees", function()
+  it("is what one sees that checks all of it each time, at random", function()
+    local steps = 0
+    for seed = 1, 100 do
+      local answers = random_answers(generator(seed))
+      local told, seen = play_answers(answers)
+      local plainly_told, plainly_seen = play_answers(answers, wrapped)
+      assert.are.same(plainly_told, told, "seed " .. seed)
+      assert.are.same(plainly_seen, seen, "seed " .. seed)
+      steps = steps + #seen
+    end
+    assert.is_true(steps > 300)
+  end)
+
+  it("is a list of its own in each call, with the same messages", function()
+    local lists = {}
+    local adapter = adapter_of({ kit.calls(use "c1"), kit.calls(use "c2") }, {}, function(list)
+      lists[#lists + 1] = list
+    end)
+    assert(koine.agent { adapter = adapter, tools = { add() } }:run "Go")
+    assert.are.same({ 1, 3, 5 }, { #lists[1], #lists[2], #lists[3] })
+    assert.are.equal(lists[1][1], lists[3][1])
+    assert.are.equal(lists[2][3], lists[3][3])
+  end)
+
+  it("is not the run's, so that one may spoil it", function()
+    local function spoil(messages)
+      messages[1].content = { { type = "none" } }
+      messages[#messages + 1] = "no message"
+    end
+    local spoilt, next_seen = {}, {}
+    local bad = adapter_of({ kit.calls(use "c1"), kit.calls(use "c2"), kit.calls(use "c3") }, spoilt, spoil)
+    local good = adapter_of({ kit.calls(use "c9") }, next_seen)
+    local result, run = koine.agent { adapter = bad, tools = { add() }, prepare = function(step)
+      return step.number > 3 and { adapter = good } or nil
+    end }:run "Go"
+    kit.check_history(assert(result).messages)
+    assert.are.same({ 3, 2 }, { #spoilt, #next_seen })
+    assert.are.same({ "completed", "Go", 10 }, { result.status, result.messages[1].content, #result.messages })
+    local list = core.decode(next_seen[1])
+    assert.are.same({ "Go", 7 }, { list[1].content, #list })
+    kit.check_history(core.decode(next_seen[2]))
+    assert.is_truthy(koine.agent.load(koine.agent { adapter = good }, run:dump()))
+  end)
+
+  it("is checked again where prepare gives messages of its own", function()
+    local seen, given = {}, { { role = "user", content = "one" } }
+    local run = koine.agent { adapter = adapter_of({ kit.calls(use "c1"), kit.calls(use "c2") }, seen),
+      tools = { add() }, prepare = function() return { messages = given } end }:start "Go"
+    assert(run:step())
+    given[1] = { role = "user", content = { { type = "none" } } }
+    assert(run:step())
+    local err = kit.raised(run.step, run)
+    assert.are.same({ "ArgumentError", "messages[1].content[1].type" }, { err.class, err.field })
+  end)
+
+  it("is checked by each of several adapters, and by those behind a note's", function()
+    local seen, inner_seen, fields = {}, {}, {}
+    local inner = adapter_of({}, inner_seen)
+    local outer = koine.custom_adapter { name = "outer", options = { model = "m" }, open = function(_, messages, opts)
+      seen[#seen + 1] = #messages
+      messages[1] = { role = "user", content = { { type = "none" } } }
+      opts.model = nil
+      local ok, err = pcall(inner.open, inner, messages)
+      fields[#fields + 1] = not ok and err.field or "none"
+      messages[1] = { role = "user", content = "Go" }
+      return assert(inner:open(messages))
+    end }
+    assert(koine.agent { adapter = outer, tools = { add() } }:run "Go")
+    assert.are.same({ 1, "messages[1].content[1].type", 1 }, { seen[1], fields[1], #inner_seen })
   end)
 end)
