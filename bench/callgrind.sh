@@ -3,8 +3,9 @@
 # processes, and of Koine's own shared object alone (`…_own`). Start-up cancels out: but for `start_…` a figure is the
 # difference of two runs. Ratios are to C programs that send and receive the same bytes (bench/baseline).
 # Fails when a figure has grown beyond its share of the one in bench/callgrind.txt: 5 % of our own, 4 % of a whole
-# process, 10 % of a limiter's wait, whose file differs with the time of day. `--write` writes that file. The figures are those of one compiler and its libraries: the file names them, and
-# with others nothing is compared.
+# process, 10 % of a limiter's wait, whose file differs with the time of day, and of an agent's step, in which the
+# collector is at work now and then. `--write` writes that file. The figures are those of one compiler and its
+# libraries: the file names them, and with others nothing is compared.
 set -eu
 build=$1
 out=$build/callgrind
@@ -91,6 +92,12 @@ growth() {
     [ $size = 2000 ] || few_requests=$all
   done
   ratio limiter_wait_ratio "$all" "$few_requests"
+  for size in 3 300; do
+    each 2 42 "$lua" $koine/growth.lua step x - $size @ 1
+    say agent_step_$size "$all"
+    [ $size = 300 ] || few_steps=$all
+  done
+  ratio agent_step_ratio "$all" "$few_steps"
 }
 
 starts() {
@@ -119,7 +126,7 @@ if [ "# $made_by" != "$(head -1 "$known")" ]; then
   exit
 fi
 awk 'NR == FNR { known[$1] = $2; next }
-  $1 in known && $2 > known[$1] * ($1 ~ /_own$/ ? 1.05 : $1 ~ /^limiter_/ ? 1.1 : 1.04) {
+  $1 in known && $2 > known[$1] * ($1 ~ /_own$/ ? 1.05 : $1 ~ /^(limiter|agent)_/ ? 1.1 : 1.04) {
     printf "callgrind: %s grew from %d to %d\n", $1, known[$1], $2
     bad = 1
   }
