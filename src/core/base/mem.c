@@ -63,9 +63,8 @@ void buf_free(struct buf *b) {
   buf_init(b, b->m);
 }
 
-/* Room for `extra` bytes behind the content: 0, or -1 and nothing changed. */
-int buf_reserve(struct buf *b, size_t extra) {
-  if (extra <= b->cap - b->n) return 0;
+/* Room for `extra` bytes behind the content, where there is not enough: 0, or -1 and nothing changed. */
+int buf_widen(struct buf *b, size_t extra) {
   if (extra > SIZE_MAX / 2 - b->n) return -1;
   size_t cap = b->cap < BUF_MIN ? BUF_MIN : b->cap;
   while (cap < b->n + extra) cap = cap > SIZE_MAX / 2 ? b->n + extra : cap * 2;
@@ -82,13 +81,6 @@ int buf_add(struct buf *b, const char *p, size_t n) {
   if (buf_reserve(b, n) < 0) return -1;
   memcpy(b->p + b->n, p, n);
   b->n += n;
-  return 0;
-}
-
-/* Appends one byte: 0, or -1 and nothing changed. */
-int buf_addc(struct buf *b, char c) {
-  if (buf_reserve(b, 1) < 0) return -1;
-  b->p[b->n++] = c;
   return 0;
 }
 
@@ -123,7 +115,6 @@ void buf_swap(struct buf *a, struct buf *b) {
 
 #define CHUNK_MIN ((size_t)512)
 #define CHUNK_MAX ((size_t)1 << 20)
-#define ALIGNMENT _Alignof(max_align_t)
 
 /* The header of a block from the allocator; its room follows. */
 struct arena_chunk {
@@ -131,7 +122,7 @@ struct arena_chunk {
   size_t size; /* of the block, header included */
 };
 
-#define CHUNK_HEAD ((sizeof(struct arena_chunk) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT)
+#define CHUNK_HEAD ((sizeof(struct arena_chunk) + ARENA_ALIGNMENT - 1) & ~(ARENA_ALIGNMENT - 1))
 
 /* An empty arena; allocates nothing yet. */
 void arena_init(struct arena *a, const struct mem *m) {
@@ -155,9 +146,8 @@ static void *alloc_large(struct arena *a, size_t n) {
   return (char *)c + CHUNK_HEAD;
 }
 
-/* n (a multiple of ALIGNMENT) bytes that do not fit into the head, or NULL. */
-static void *alloc_slow(struct arena *a, size_t n) {
-  if (n > SIZE_MAX / 2) return NULL;
+/* n (a multiple of ARENA_ALIGNMENT) bytes that do not fit into the head, or NULL. */
+static void *alloc_chunk(struct arena *a, size_t n) {
   size_t size = a->head == NULL ? CHUNK_MIN : a->head->size * 2;
   if (size > CHUNK_MAX) size = CHUNK_MAX;
   if (a->head != NULL && CHUNK_HEAD + n > size) return alloc_large(a, n);
@@ -171,14 +161,10 @@ static void *alloc_slow(struct arena *a, size_t n) {
   return (char *)c + CHUNK_HEAD;
 }
 
-/* n bytes aligned for any type, or NULL; n may be 0. */
-void *arena_alloc(struct arena *a, size_t n) {
+/* n bytes that do not fit into the head, or NULL. */
+void *arena_alloc_slow(struct arena *a, size_t n) {
   if (n > SIZE_MAX / 2) return NULL;
-  n = (n + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-  if (a->head == NULL || n > (size_t)(a->end - a->next)) return alloc_slow(a, n);
-  void *p = a->next;
-  a->next += n;
-  return p;
+  return alloc_chunk(a, (n + (ARENA_ALIGNMENT - 1)) & ~(ARENA_ALIGNMENT - 1));
 }
 
 /* The same, zeroed. */

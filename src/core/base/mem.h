@@ -49,11 +49,16 @@ void mem_free(const struct mem *m, void *p, size_t n);
 /* Initialises an empty one without memory; frees its memory. */
 void buf_init(struct buf *b, const struct mem *m);
 void buf_free(struct buf *b);
-/* Makes room for `extra` more bytes (amortised doubling): 0, or -1 and nothing changed. */
-int buf_reserve(struct buf *b, size_t extra);
+/* Makes room for `extra` more bytes (amortised doubling): 0, or -1 and nothing changed. Inline: mostly there is room. */
+int buf_widen(struct buf *b, size_t extra);
+static inline int buf_reserve(struct buf *b, size_t extra) { return extra <= b->cap - b->n ? 0 : buf_widen(b, extra); }
 /* Appends; 0, or -1 and nothing changed. */
 int buf_add(struct buf *b, const char *p, size_t n);
-int buf_addc(struct buf *b, char c);
+static inline int buf_addc(struct buf *b, char c) {
+  if (buf_reserve(b, 1) < 0) return -1;
+  b->p[b->n++] = c;
+  return 0;
+}
 int buf_adds(struct buf *b, const char *s);
 int buf_addstr(struct buf *b, struct str s);
 /* Removes the first n bytes (moves the rest down). */
@@ -63,8 +68,16 @@ static inline struct str buf_str(const struct buf *b) { return (struct str){ b->
 
 /* Empty, no memory yet. */
 void arena_init(struct arena *a, const struct mem *m);
-/* n bytes aligned for any type, or NULL. */
-void *arena_alloc(struct arena *a, size_t n);
+/* n bytes aligned for any type, or NULL; n may be 0. Inline: mostly there is room in the newest chunk. */
+#define ARENA_ALIGNMENT _Alignof(max_align_t)
+void *arena_alloc_slow(struct arena *a, size_t n);
+static inline void *arena_alloc(struct arena *a, size_t n) {
+  size_t room = (n + (ARENA_ALIGNMENT - 1)) & ~(ARENA_ALIGNMENT - 1);
+  void *p = a->next;
+  if (p == NULL || room < n || room > (size_t)(a->end - a->next)) return arena_alloc_slow(a, n);
+  a->next += room;
+  return p;
+}
 /* n zeroed bytes, or NULL. */
 void *arena_zero(struct arena *a, size_t n);
 /* A copy of s with a NUL after it (not counted in n); p is NULL when out of memory. */

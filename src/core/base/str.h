@@ -15,6 +15,7 @@ struct str {
 };
 
 #define STR(literal) ((struct str){ (literal), sizeof(literal) - 1 })
+#define STR_INIT(literal) { (literal), sizeof(literal) - 1 } /* of a constant */
 #define STR_NONE ((struct str){ NULL, 0 })
 
 /* True when s is the n bytes at z. */
