@@ -105,6 +105,58 @@ static void test_scan(void) {
   CHECK(wrong == 0);
 }
 
+static size_t pick(uint32_t *state, size_t n) {
+  *state = *state * 1664525u + 1013904223u;
+  return (*state >> 8) % n;
+}
+
+/* Writes a string byte by byte, and text as json_write_text does. */
+static void write_plainly(struct buf *b, struct str s, int is_string) {
+  char u[8];
+  for (size_t i = 0; i < s.n;) {
+    unsigned char c = (unsigned char)s.p[i];
+    int n = utf8_length(s.p + i, s.p + s.n);
+    const char *name = c == '\0' ? NULL : strchr("\bb\ff\nn\rr\tt\"\"\\\\", c);
+    if (n < 0) CHECK(buf_adds(b, "\xEF\xBF\xBD") == 0);
+    else if (!is_string || (c >= 0x20 && c != '"' && c != '\\')) CHECK(buf_add(b, s.p + i, (size_t)n) == 0);
+    else if (name != NULL) CHECK(buf_addc(b, '\\') == 0 && buf_addc(b, name[1]) == 0);
+    else CHECK(snprintf(u, sizeof u, "\\u%04x", c) == 6 && buf_adds(b, u) == 0);
+    i += (size_t)(n < 0 ? -n : n);
+  }
+}
+
+/* Strings are looked at sixteen bytes at a time, and the last block twice in part: of every length, with a byte of any
+** kind at any place, they come out as byte by byte. */
+static void test_all_lengths(struct buf *b) {
+  static const char *const pieces[] = { "\"", "\\", "\n", "\x01", "\x1F", " ", "\x7F", "\x80", "\xC3\xA9", "\xFF",
+                                        "\xF0\x9F\x98\x80", "\xE2\x82", "\xED\xA0\x80" };
+  struct mem m = mem_libc();
+  struct buf text, want;
+  uint32_t state = 1;
+  buf_init(&text, &m);
+  buf_init(&want, &m);
+  for (size_t n = 0; n < 70; n++)
+    for (size_t round = 0; round < 40; round++) {
+      size_t specials = round < 30 ? 1 : round - 30;
+      text.n = want.n = b->n = 0;
+      while (text.n < n) CHECK(buf_addc(&text, (char)('a' + pick(&state, 26))) == 0);
+      for (size_t i = 0; i < specials && n > 0; i++) {
+        const char *piece = pieces[pick(&state, sizeof pieces / sizeof *pieces)];
+        size_t at = pick(&state, n), room = n - at < strlen(piece) ? n - at : strlen(piece);
+        memcpy(text.p + at, piece, room);
+      }
+      CHECK(buf_addc(&want, '"') == 0);
+      write_plainly(&want, buf_str(&text), 1);
+      CHECK(buf_addc(&want, '"') == 0);
+      CHECK(json_write_string(b, buf_str(&text)) == 0 && str_same(buf_str(b), buf_str(&want)));
+      want.n = b->n = 0;
+      write_plainly(&want, buf_str(&text), 0);
+      CHECK(json_write_text(b, buf_str(&text)) == 0 && str_same(buf_str(b), buf_str(&want)));
+    }
+  buf_free(&text);
+  buf_free(&want);
+}
+
 int main(void) {
   struct mem m = mem_libc();
   struct buf b;
@@ -113,6 +165,7 @@ int main(void) {
   test_strings();
   test_write_string(&b);
   test_write_text(&b);
+  test_all_lengths(&b);
   buf_free(&b);
   return test_done("json/text");
 }

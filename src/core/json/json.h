@@ -114,9 +114,6 @@ struct node *node_bool(struct arena *a, int b);
 /* Appends; v may be NULL (out of memory earlier): returns -1 then, else 0. A node lives in one list only. */
 int node_add(struct node *array, struct node *v);
 int node_set(struct node *object, struct str key, struct node *v); /* replaces a member of that key in place */
-/* The member, or NULL (also when o is NULL or no object). */
-struct node *node_get_(const struct node *o, const char *key, size_t n);
-#define node_get(o, literal) node_get_((o), (literal), sizeof(literal) - 1)
 /* Removes a child from its list (the node itself stays valid). Takes the time of finding it among the children. */
 void node_remove(struct node *parent, struct node *v);
 /* Removes the child behind the child `before`, or the first one where that is NULL, without a search. */
@@ -138,6 +135,14 @@ int node_equal_sorted(const struct mem *m, const struct node *a, const struct no
 /* Sorts n members by the bytes of their keys, equal keys in their old order; tmp has room for n. */
 void node_sort(struct node **v, struct node **tmp, size_t n);
 static inline int node_is(const struct node *v, enum node_type t) { return v != NULL && v->type == t; }
+/* The member, or NULL (also when o is NULL or no object). Inline: the length of a literal is known then, and comparing
+** a key takes no call. */
+static inline struct node *node_get_(const struct node *o, const char *key, size_t n) {
+  struct node *v = node_is(o, NODE_OBJECT) ? o->child : NULL;
+  while (v != NULL && !str_is(v->key, key, n)) v = v->next;
+  return v;
+}
+#define node_get(o, literal) node_get_((o), (literal), sizeof(literal) - 1)
 /* The string of a STRING node, else STR_NONE. */
 static inline struct str node_str(const struct node *v) { return node_is(v, NODE_STRING) ? v->s : STR_NONE; }
 

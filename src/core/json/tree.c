@@ -11,8 +11,8 @@
 
 /* A node of this type with everything else zero. */
 struct node *node_new(struct arena *a, enum node_type t) {
-  struct node *v = arena_zero(a, sizeof *v);
-  if (v != NULL) v->type = t;
+  struct node *v = arena_alloc(a, sizeof *v);
+  if (v != NULL) *v = (struct node){ .type = t };
   return v;
 }
 
@@ -84,14 +84,6 @@ int node_set(struct node *object, struct str key, struct node *v) {
   if (object->last == old) object->last = v;
   old->next = NULL;
   return 0;
-}
-
-/* The member of that key, or NULL. */
-struct node *node_get_(const struct node *o, const char *key, size_t n) {
-  if (!node_is(o, NODE_OBJECT)) return NULL;
-  struct node *v = o->child;
-  while (v != NULL && !str_is(v->key, key, n)) v = v->next;
-  return v;
 }
 
 /* Takes the child behind `before`, or the first, out of its parent's list. */

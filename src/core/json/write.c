@@ -28,6 +28,16 @@ static int add_escape(struct buf *b, unsigned char c) {
   return buf_add(b, u, sizeof u);
 }
 
+/* The first byte in [p, end) that is not ASCII, or up to seven bytes before it. */
+static const char *skip_ascii(const char *p, const char *end) {
+  uint64_t w;
+  for (; end - p >= 8; p += 8) {
+    memcpy(&w, p, 8);
+    if ((w & SCAN_HIGH) != 0) break;
+  }
+  return p;
+}
+
 /* The end of the valid multi-byte characters that begin at p. */
 static const char *skip_wide(const char *p, const char *end) {
   while (p < end && (unsigned char)*p >= 0x80) {
@@ -38,17 +48,58 @@ static const char *skip_wide(const char *p, const char *end) {
   return p;
 }
 
+/* The end of the text that needs no escape and no repair. */
+static const char *skip_plain(const char *p, const char *end) {
+  for (;;) {
+    p = scan_plain(p, end);
+    const char *q = skip_wide(p, end);
+    if (q == p) return p;
+    p = q;
+  }
+}
+
+static int is_plain_word(const char *p) {
+  uint64_t w;
+  memcpy(&w, p, 8);
+  uint64_t quote = w ^ (SCAN_ONES * '"'), backslash = w ^ (SCAN_ONES * '\\');
+  return (((quote - SCAN_ONES) | (backslash - SCAN_ONES) | (w - SCAN_ONES * 0x20) | w) & SCAN_HIGH) == 0;
+}
+
+/* True when scan_plain finds nothing: the last block or word overlaps the one before it, so that no byte is looked at
+** alone but in short texts. */
+static int is_plain(const char *p, size_t n) {
+  const char *end = p + n;
+#if defined(__SSE2__)
+  if (n >= 16) {
+    for (; end - p >= 16; p += 16)
+      if (scan_block(p) < 16) return 0;
+    return scan_block(end - 16) == 16;
+  }
+#endif
+  if (n >= 8) {
+    for (; end - p >= 8; p += 8)
+      if (!is_plain_word(p)) return 0;
+    return is_plain_word(end - 8);
+  }
+  while (p < end && !scan_special((unsigned char)*p)) p++;
+  return p == end;
+}
+
 static int add_string(struct buf *b, struct str s) {
   const char *p = s.p, *end = s.n > 0 ? s.p + s.n : s.p;
-  if (buf_reserve(b, s.n + 2) < 0 || buf_addc(b, '"') < 0) return -1;
+  if (buf_reserve(b, s.n + 2) < 0) return -1;
+  if (s.n > 0 && is_plain(p, s.n)) { /* most are */
+    char *out = b->p + b->n;
+    *out = '"';
+    memcpy(out + 1, p, s.n);
+    out[1 + s.n] = '"';
+    b->n += s.n + 2;
+    return 0;
+  }
+  if (buf_addc(b, '"') < 0) return -1;
   while (p < end) {
     const char *run = p;
-    for (;;) {
-      p = scan_plain(p, end);
-      const char *q = skip_wide(p, end);
-      if (q == p) break;
-      p = q;
-    }
+    p = skip_plain(p, end);
     if (buf_add(b, run, (size_t)(p - run)) < 0) return -1;
     if (p == end) break;
     if ((unsigned char)*p < 0x80) {
@@ -75,7 +126,7 @@ int json_write_text(struct buf *b, struct str json) {
   while (p < end) {
     const char *run = p;
     int n = 0;
-    while (p < end && (n = utf8_length(p, end)) > 0) p += n;
+    while (p < end && (n = utf8_length(p, end)) > 0) p = skip_ascii(p + n, end);
     if (buf_add(b, run, (size_t)(p - run)) < 0 || (p < end && buf_add(b, "\xEF\xBF\xBD", 3) < 0)) {
       b->n = before;
       return -1;
