@@ -198,6 +198,46 @@ static void writing_arguments(void) {
   WRITE("{\"arguments_json\":\"[1]\"}", "{\"INVALID_JSON\":\"[1]\"}");
 }
 
+/* Bytes that may have been repaired are written anew, all others stay: by chance, against the tree of the text. */
+static void repairing_arguments(void) {
+  static const char *const pieces[] = { "a", "bc", " ", "\\n", "\\u0041", "\\ufffd", "\\ud800", "\\ud83d\\ude00", "\xFF",
+                                        "\xEF\xBF\xBD", "\xC3\xA9", "\xE2\x82" };
+  uint32_t state = 7;
+  int kept = 0, anew = 0;
+  for (int round = 0; round < 3000; round++) {
+    struct mem m = mem_libc();
+    struct arena a;
+    struct buf json, written;
+    struct err e;
+    int marked = 0;
+    arena_init(&a, &m);
+    buf_init(&json, &m);
+    buf_init(&written, &m);
+    err_clear(&e);
+    CHECK(buf_adds(&json, "{ ") == 0);
+    for (int part = 0; part < 2; part++) {
+      CHECK(buf_addc(&json, '"') == 0);
+      for (int i = 0; i < 3; i++) {
+        state = state * 1664525u + 1013904223u;
+        size_t kinds = part == 0 || round % 2 == 0 ? 5 : sizeof pieces / sizeof *pieces;
+        CHECK(buf_adds(&json, pieces[(state >> 8) % kinds]) == 0);
+      }
+      CHECK(buf_adds(&json, part == 0 ? "\":" : "\"}") == 0);
+    }
+    struct node *call = node_new(&a, NODE_OBJECT), *tree = json_tree(&a, buf_str(&json), DEPTH, &e);
+    CHECK(tree != NULL && node_set(call, STR("arguments_json"), node_string(&a, buf_str(&json))) == 0);
+    CHECK(json_write_sorted(&written, tree, &e) == 0);
+    marked = memmem(written.p, written.n, "\xEF\xBF\xBD", 3) != NULL;
+    kept += !marked;
+    anew += marked;
+    CHECK(str_same(normalise_arguments(&a, call, DEPTH), marked ? buf_str(&written) : buf_str(&json)));
+    buf_free(&json);
+    buf_free(&written);
+    arena_free(&a);
+  }
+  CHECK(kept > 500 && anew > 500);
+}
+
 /* Many members in another order are the model's own as long as they say the same, whatever memory is left. */
 static void writing_many(void) {
   enum { N = 40 };
@@ -302,6 +342,7 @@ int main(void) {
   without_nulls();
   sharing_the_cap();
   writing_arguments();
+  repairing_arguments();
   writing_many();
   error_texts();
   each_allocation_failing(everything);

@@ -96,12 +96,20 @@ int normalise_read_arguments_within(struct arena *a, struct str bytes, int depth
 
 static int marked(struct str s) { return s.n > 0 && memmem(s.p, s.n, "\xEF\xBF\xBD", 3) != NULL; }
 
-/* True when a string or key of the tree holds U+FFFD: its bytes may have been repaired, so they are written anew. */
-static int repaired(const struct node *v) {
+/* True when a string or key of the tree holds U+FFFD. */
+static int is_marked(const struct node *v) {
   if (marked(v->key) || marked(node_str(v))) return 1;
   for (const struct node *m = v->child; m != NULL; m = m->next)
-    if (repaired(m)) return 1;
+    if (is_marked(m)) return 1;
   return 0;
+}
+
+/* True when the tree of this text may hold bytes that were repaired, so that they are written anew. ASCII without an
+** escape needs no repair. */
+static int repaired(struct str json, const struct node *v) {
+  size_t i = 0;
+  while (i < json.n && (unsigned char)json.p[i] < 0x80 && json.p[i] != '\\') i++;
+  return i < json.n && is_marked(v);
 }
 
 static struct str sorted_json(struct arena *a, const struct node *v) {
@@ -135,7 +143,7 @@ struct str normalise_arguments(struct arena *a, const struct node *tool_use, int
     if (problem != NULL) return invalid_json(a, bytes);
     arguments = read;
   }
-  if (problem == NULL && !repaired(read) &&
+  if (problem == NULL && !repaired(json, read) &&
       (arguments == NULL ? read->count == 0 : node_equal_sorted(a->m, read, arguments))) return json;
   return arguments == NULL ? STR("{}") : sorted_json(a, arguments);
 }

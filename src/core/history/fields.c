@@ -25,12 +25,6 @@ void pop(struct check *c, size_t back) {
   c->path[back] = '\0';
 }
 
-size_t push_key(struct check *c, struct str key) {
-  return push(c, "%s%.*s", c->n > 0 ? "." : "", (int)key.n, key.p);
-}
-
-size_t push_index(struct check *c, size_t i) { return push(c, "[%zu]", i + 1); }
-
 /* Describes the value that was given, in the caller's words. */
 static const char *describe(const struct node *v, char *s, size_t size) {
   if (v == NULL) return "nothing";
@@ -60,26 +54,9 @@ int refuse_member(struct check *c, struct str key, const char *expected, const s
   return refuse(c, expected, got);
 }
 
-const struct node *member(const struct node *o, struct str key) {
-  const struct node *v = node_get_(o, key.p, key.n);
-  return node_is(v, NODE_NULL) ? NULL : v;
-}
-
-int check_string(struct check *c, const struct node *o, struct str key, int needed) {
-  const struct node *v = member(o, key);
-  if (v == NULL ? needed == OPTIONAL : v->type == NODE_STRING) return 0;
-  return refuse_member(c, key, "string", v);
-}
-
 int check_name(struct check *c, const struct node *o, struct str key) {
   const struct node *v = member(o, key);
   return node_str(v).n > 0 ? 0 : refuse_member(c, key, "non-empty string", v);
-}
-
-int check_boolean(struct check *c, const struct node *o, struct str key) {
-  const struct node *v = member(o, key);
-  if (v == NULL || v->type == NODE_TRUE || v->type == NODE_FALSE) return 0;
-  return refuse_member(c, key, "true or false", v);
 }
 
 /* An empty table may be either. */

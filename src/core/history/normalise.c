@@ -72,9 +72,10 @@ static int replayable(struct node *block, const struct norm *n) {
   struct node *origin = node_get(block, "provider_data");
   int mine = normalise_is_own(origin, &n->origin);
   int stray = !node_is(origin, NODE_OBJECT);
-  if (is_block(block, "opaque")) return mine;
-  if (is_block(block, "redacted_thinking")) return mine || (stray && n->signed_thinking);
-  if (is_block(block, "thinking")) {
+  struct str type = type_of(block);
+  if (str_eq(type, "opaque")) return mine;
+  if (str_eq(type, "redacted_thinking")) return mine || (stray && n->signed_thinking);
+  if (str_eq(type, "thinking")) {
     int is_signed = node_str(node_get(block, "signature")).n > 0 || (mine && node_get(origin, "raw") != NULL);
     return n->signed_thinking ? (mine || stray) && is_signed : mine;
   }
@@ -84,8 +85,8 @@ static int replayable(struct node *block, const struct norm *n) {
 
 /* N3: a text without text. */
 static int empty_text(const struct node *block, const struct norm *n) {
-  struct str s;
-  if (!is_block(block, "text") && !is_block(block, "refusal")) return 0;
+  struct str s, type = type_of(block);
+  if (!str_eq(type, "text") && !str_eq(type, "refusal")) return 0;
   s = node_str(node_get(block, "text"));
   if (s.n == 0 && n->keep_signed_text && node_get(node_get(block, "provider_data"), "raw") != NULL) return 0;
   return s.n == 0 || (n->drop_blank_text && rules_blank(s));

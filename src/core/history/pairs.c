@@ -73,10 +73,11 @@ static int call_add(struct history *h, struct node *block, struct str id, size_t
 static int take_calls(struct history *h, size_t at, size_t reply) {
   struct node *content = content_of(h->message[at]), *block, *next, *before = NULL;
   for (block = content->child; block != NULL; block = next) {
-    struct str id = node_str(node_get(block, "id"));
-    int is_call = is_block(block, "tool_use");
+    struct str type = type_of(block);
+    int is_call = str_eq(type, "tool_use");
+    struct str id = is_call ? node_str(node_get(block, "id")) : STR_NONE;
     next = block->next;
-    if (is_block(block, "tool_result") || (is_call && said_before(h, id, reply))) {
+    if (str_eq(type, "tool_result") || (is_call && said_before(h, id, reply))) {
       node_remove_after(content, before);
       continue;
     }
@@ -90,10 +91,11 @@ static int take_calls(struct history *h, size_t at, size_t reply) {
 static void take_results(struct history *h, size_t at) {
   struct node *content = content_of(h->message[at]), *block, *next, *before = NULL;
   for (block = content->child; block != NULL; block = next) {
-    int is_result = is_block(block, "tool_result");
+    struct str type = type_of(block);
+    int is_result = str_eq(type, "tool_result");
     struct tool_call *c = is_result ? take_waiting(h, node_str(node_get(block, "tool_use_id"))) : NULL;
     next = block->next;
-    if (is_block(block, "tool_use") || (is_result && c == NULL)) {
+    if (str_eq(type, "tool_use") || (is_result && c == NULL)) {
       node_remove_after(content, before);
       continue;
     }

@@ -40,11 +40,9 @@ struct history {
   int retired;                    /* blocks of messages are marked: they have to be taken out */
 };
 
-/* True when the block is of that type. */
-static inline int rules_type(const struct node *block, const char *type, size_t n) {
-  return str_is(node_str(node_get(block, "type")), type, n);
-}
-#define is_block(block, literal) rules_type((block), (literal), sizeof(literal) - 1)
+/* The type of a block; true when it is that one. */
+static inline struct str type_of(const struct node *block) { return node_str(node_get(block, "type")); }
+#define is_block(block, literal) str_eq(type_of(block), literal)
 
 /* Of a message: whose it is, its blocks; of a block: whether it is thinking, readable or not. */
 static inline int is_assistant(const struct node *message) {
@@ -52,7 +50,8 @@ static inline int is_assistant(const struct node *message) {
 }
 static inline struct node *content_of(const struct node *message) { return node_get(message, "content"); }
 static inline int is_thinking(const struct node *b) {
-  return is_block(b, "thinking") || is_block(b, "redacted_thinking");
+  struct str type = type_of(b);
+  return str_eq(type, "thinking") || str_eq(type, "redacted_thinking");
 }
 
 /* True when s holds nothing but ASCII white space. */
