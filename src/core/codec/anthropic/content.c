@@ -56,8 +56,9 @@ static struct str raw_of(const struct node *block) {
   struct str raw = node_str(node_get(node_get(block, "provider_data"), "raw"));
   struct err scratch;
   struct json j;
+  if (raw.n == 0) return STR_NONE;
   json_open(&j, raw, RAW_DEPTH, &scratch);
-  return raw.n > 0 && json_next(&j) == J_OBJECT && json_skip(&j) == 0 && json_next(&j) == J_EOF ? raw : STR_NONE;
+  return json_next(&j) == J_OBJECT && json_skip(&j) == 0 && json_next(&j) == J_EOF ? raw : STR_NONE;
 }
 
 /* Members of the replayed bytes that the block itself does not name. */
@@ -180,26 +181,27 @@ static void put_call(struct writer *w, const struct node *block) {
 
 /* The block without its cache marker and closing brace. Its type was checked (normalise_check). */
 static void put_open(struct writer *w, const struct node *b) {
-  if (is_type(b, "text")) {
+  struct str type = node_str(node_get(b, "type"));
+  if (str_eq(type, "text")) {
     put_text(w, node_str(node_get(b, "text")));
     put_extras(w, b);
-  } else if (is_type(b, "refusal")) {
+  } else if (str_eq(type, "refusal")) {
     put_text(w, node_str(node_get(b, "text")));
-  } else if (is_type(b, "tool_use")) {
+  } else if (str_eq(type, "tool_use")) {
     put_call(w, b);
-  } else if (is_type(b, "tool_result")) {
+  } else if (str_eq(type, "tool_result")) {
     put_result(w, b);
-  } else if (is_type(b, "image")) {
+  } else if (str_eq(type, "image")) {
     writer_json(w, "{\"type\":\"image\"");
     put_media(w, b);
-  } else if (is_type(b, "document")) {
+  } else if (str_eq(type, "document")) {
     writer_json(w, "{\"type\":\"document\"");
     put_media(w, b);
     put_member(w, ",\"title\":", node_get(b, "title"));
     put_member(w, ",\"context\":", node_get(b, "context"));
     if (node_is(node_get(node_get(b, "citations"), "enabled"), NODE_TRUE))
       writer_json(w, ",\"citations\":{\"enabled\":true}");
-  } else if (is_type(b, "thinking")) {
+  } else if (str_eq(type, "thinking")) {
     writer_json(w, "{\"type\":\"thinking\"");
     put_member(w, ",\"thinking\":", node_get(b, "thinking"));
     put_member(w, ",\"signature\":", node_get(b, "signature"));
@@ -211,8 +213,9 @@ static void put_open(struct writer *w, const struct node *b) {
 
 /* Writes the block, `before` in front of it; returns whether there was anything to write. */
 static int put_block(struct writer *w, const struct node *b, const char *before) {
-  struct str raw = is_type(b, "opaque") ? raw_of(b) : STR_NONE;
-  if (is_type(b, "opaque") && raw.n == 0) return 0;
+  int is_opaque = is_type(b, "opaque");
+  struct str raw = is_opaque ? raw_of(b) : STR_NONE;
+  if (is_opaque && raw.n == 0) return 0;
   writer_json(w, before);
   if (raw.n > 0) writer_text(w, raw);
   else {

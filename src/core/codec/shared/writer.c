@@ -16,8 +16,8 @@ void writer_memory(struct writer *w) {
   w->failed = 1;
 }
 
-void writer_json(struct writer *w, const char *json) {
-  if (!w->failed && buf_adds(w->r->body, json) != 0) writer_memory(w);
+void writer_add(struct writer *w, const char *json, size_t n) {
+  if (!w->failed && buf_add(w->r->body, json, n) != 0) writer_memory(w);
 }
 
 void writer_text(struct writer *w, struct str json) {
