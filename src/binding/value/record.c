@@ -5,17 +5,37 @@
 #include "core/json/schema.h"
 #include "value.h"
 
-static const char *const BLOCK_KEYS[] = {
-  "type", "text", "id", "name", "arguments", "arguments_json", "arguments_error", "tool_use_id", "content", "is_error",
-  "thinking", "signature", "data", "kind", "provider_data", "cache_control", "source", "media_type", "title",
-  "context", "citations", "output", NULL
+/* The names of what a kind of record holds; the last one is NULL. */
+static const struct str BLOCK_KEYS[] = {
+  STR_INIT("type"), STR_INIT("text"), STR_INIT("id"), STR_INIT("name"), STR_INIT("arguments"),
+  STR_INIT("arguments_json"), STR_INIT("arguments_error"), STR_INIT("tool_use_id"), STR_INIT("content"),
+  STR_INIT("is_error"), STR_INIT("thinking"), STR_INIT("signature"), STR_INIT("data"), STR_INIT("kind"),
+  STR_INIT("provider_data"), STR_INIT("cache_control"), STR_INIT("source"), STR_INIT("media_type"),
+  STR_INIT("title"), STR_INIT("context"), STR_INIT("citations"), STR_INIT("output"), { NULL, 0 }
 };
-static const char *const MESSAGE_KEYS[] = { "role", "content", NULL };
-static const char *const TOOL_KEYS[] = { "type", "name", "description", "parameters", "strict", "cache_control", NULL };
+static const struct str MESSAGE_KEYS[] = { STR_INIT("role"), STR_INIT("content"), { NULL, 0 } };
+static const struct str TOOL_KEYS[] = {
+  STR_INIT("type"), STR_INIT("name"), STR_INIT("description"), STR_INIT("parameters"), STR_INIT("strict"),
+  STR_INIT("cache_control"), { NULL, 0 }
+};
 
-static const char *known_key(const char *const *keys, const char *z) {
-  for (; *keys != NULL; keys++)
-    if (strcmp(*keys, z) == 0) return *keys;
+/* The layout of a kind of record. `at`: where its names lie on the stack as strings, for members that are asked for one
+** by one, which takes less than walking them where there are few; 0: they are walked. */
+struct layout {
+  const struct str *keys;
+  int at;
+};
+
+static const struct layout BLOCK = { BLOCK_KEYS, 0 }, TOOL = { TOOL_KEYS, 0 };
+
+/* The name of a member, at idx, among those of the layout; NULL: none of them. */
+static const struct str *known_key(lua_State *L, int idx, const struct layout *layout) {
+  const struct str *keys = layout->keys;
+  struct str s;
+  if (lua_type(L, idx) != LUA_TSTRING) return NULL;
+  s.p = lua_tolstring(L, idx, &s.n);
+  for (; keys->p != NULL; keys++)
+    if (keys->n == s.n && keys->p[0] == s.p[0] && memcmp(keys->p, s.p, s.n) == 0) return keys;
   return NULL;
 }
 
@@ -44,7 +64,7 @@ static void refuse_wrapped(lua_State *L, int idx, const struct path *p) {
   lua_pop(L, 2);
 }
 
-/* Raises for what can be no record. */
+/* Raises for what can be no record; others that are no tables are the check's to complain about. */
 static void refuse_record(lua_State *L, int idx, const struct path *p) {
   if (marked(L, idx, MARK_RESPONSE) != NULL) raise_at(L, p, "a table, such as response:message()", "a Response");
   if (lua_isnil(L, idx)) raise_at(L, p, "a table", "nothing");
@@ -88,45 +108,49 @@ static struct node *to_parameters(lua_State *L, int idx, struct arena *a, const 
   return v;
 }
 
-/* A member of a record. */
-static struct node *to_member(lua_State *L, int idx, struct arena *a, const struct path *p, const char *const *keys,
-                              int depth) {
-  if (keys == TOOL_KEYS)
-    return strcmp(p->name, "parameters") == 0 ? to_parameters(L, idx, a, p, depth) : to_node(L, idx, a, p, depth);
-  return strcmp(p->name, "content") == 0 ? to_content(L, idx, a, p, depth) : to_node(L, idx, a, p, depth);
+/* Adds the member on top to the record o, unless it is null. */
+static void add_member(lua_State *L, struct node *o, struct arena *a, const struct path *p, const struct layout *layout,
+                       const struct str *key, int depth) {
+  struct path here = { p, key->p, 0 };
+  struct node *v;
+  if (layout == &TOOL && str_eq(*key, "parameters")) v = to_parameters(L, -1, a, &here, depth);
+  else if (layout != &TOOL && lua_istable(L, -1) && str_eq(*key, "content")) v = to_content(L, -1, a, &here, depth);
+  else v = to_node(L, -1, a, &here, depth);
+  if (v->type == NODE_NULL) return;
+  v->key = *key;
+  append(o, v);
 }
 
 /* The known members of the record at idx; a value that is no table stays what it is, for the check to complain about. */
-static struct node *to_record(lua_State *L, int idx, struct arena *a, const struct path *p, const char *const *keys,
-                              int depth) {
+static struct node *to_record(lua_State *L, int idx, struct arena *a, const struct path *p,
+                              const struct layout *layout, int depth) {
   struct node *o;
   idx = lua_absindex(L, idx);
-  refuse_record(L, idx, p);
-  if (!lua_istable(L, idx)) return to_node(L, idx, a, p, depth);
+  if (!lua_istable(L, idx)) {
+    refuse_record(L, idx, p);
+    return to_node(L, idx, a, p, depth);
+  }
   luaL_checkstack(L, 6, "too many nested tables");
-  if (keys == TOOL_KEYS && (o = to_server_tool(L, idx, a, p, depth)) != NULL) return o;
-  if (keys == TOOL_KEYS) refuse_misnomers(L, idx, p);
-  if (keys == TOOL_KEYS) refuse_wrapped(L, idx, p);
+  if (layout == &TOOL && (o = to_server_tool(L, idx, a, p, depth)) != NULL) return o;
+  if (layout == &TOOL) refuse_misnomers(L, idx, p);
+  if (layout == &TOOL) refuse_wrapped(L, idx, p);
   o = value_need(L, node_new(a, NODE_OBJECT));
-  lua_pushnil(L);
-  while (lua_next(L, idx)) {
-    const char *key = lua_type(L, -2) == LUA_TSTRING ? known_key(keys, lua_tostring(L, -2)) : NULL;
-    if (key != NULL) {
-      struct path here = { p, key, 0 };
-      struct node *v = to_member(L, -1, a, &here, keys, depth + 1);
-      if (v->type != NODE_NULL) {
-        v->key = (struct str){ key, strlen(key) };
-        append(o, v);
-      }
-    }
+  for (int i = 0; layout->at > 0 && layout->keys[i].p != NULL; i++) {
+    lua_pushvalue(L, layout->at + i);
+    if (lua_rawget(L, idx) != LUA_TNIL) add_member(L, o, a, p, layout, &layout->keys[i], depth + 1);
     lua_pop(L, 1);
+  }
+  if (layout->at > 0) return o;
+  for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
+    const struct str *key = known_key(L, -2, layout);
+    if (key != NULL) add_member(L, o, a, p, layout, key, depth + 1);
   }
   return o;
 }
 
 /* An array of records, but for the first `known`, the last of which is one; anything else as it is. */
 static struct node *to_records_after(lua_State *L, int idx, struct arena *a, const struct path *p,
-                                     const char *const *keys, int depth, lua_Integer known) {
+                                     const struct layout *layout, int depth, lua_Integer known) {
   struct node *list;
   struct items e;
   int more;
@@ -139,19 +163,19 @@ static struct node *to_records_after(lua_State *L, int idx, struct arena *a, con
   list = value_need(L, node_new(a, NODE_ARRAY));
   for (; more; more = items_next(L, idx, &e)) {
     struct path here = { p, NULL, e.i };
-    append(list, to_record(L, -1, a, &here, keys, depth + 1));
+    append(list, to_record(L, -1, a, &here, layout, depth + 1));
     lua_pop(L, 1);
   }
   return list;
 }
 
-static struct node *to_records(lua_State *L, int idx, struct arena *a, const struct path *p, const char *const *keys,
-                               int depth) {
-  return to_records_after(L, idx, a, p, keys, depth, 0);
+static struct node *to_records(lua_State *L, int idx, struct arena *a, const struct path *p,
+                               const struct layout *layout, int depth) {
+  return to_records_after(L, idx, a, p, layout, depth, 0);
 }
 
 static struct node *to_content(lua_State *L, int idx, struct arena *a, const struct path *p, int depth) {
-  return to_records(L, idx, a, p, BLOCK_KEYS, depth);
+  return to_records(L, idx, a, p, &BLOCK, depth);
 }
 
 struct node *value_content(lua_State *L, int idx, struct arena *a, const char *name) {
@@ -176,10 +200,11 @@ static struct node *to_question(lua_State *L, int idx, struct arena *a) {
   return list;
 }
 
-static struct node *to_messages(lua_State *L, int idx, struct arena *a, lua_Integer known) {
+static struct node *to_messages(lua_State *L, int idx, struct arena *a, const struct layout *message,
+                                lua_Integer known) {
   const struct path here = { NULL, "messages", 0 };
   if (lua_type(L, idx) == LUA_TSTRING) return to_question(L, idx, a);
-  return to_records_after(L, idx, a, &here, MESSAGE_KEYS, 0, known);
+  return to_records_after(L, idx, a, &here, message, 0, known);
 }
 
 /* True when the element i of the table on top is a message of the user. */
@@ -205,16 +230,20 @@ lua_Integer value_known(lua_State *L, int idx, lua_Integer known) {
 }
 
 static struct node *to_request(lua_State *L, int idx, int messages, lua_Integer known, struct arena *a) {
+  struct layout message = { MESSAGE_KEYS, 0 };
   struct node *o = value_need(L, node_new(a, NODE_OBJECT));
   idx = lua_absindex(L, idx);
   luaL_checktype(L, idx, LUA_TTABLE);
+  lua_pushliteral(L, "role"); /* as in MESSAGE_KEYS; before any string is borrowed, for a collector may run */
+  lua_pushliteral(L, "content");
+  message.at = lua_gettop(L) - 1;
   lua_pushnil(L);
   while (lua_next(L, idx)) {
     struct path here = { NULL, luaL_checkstring(L, -2), 0 };
     struct node *v;
-    if (strcmp(here.name, "messages") == 0) v = to_messages(L, -1, a, known);
-    else if (strcmp(here.name, "tools") == 0) v = to_records(L, -1, a, &here, TOOL_KEYS, 0);
-    else if (strcmp(here.name, "system") == 0) v = to_records(L, -1, a, &here, BLOCK_KEYS, 0);
+    if (strcmp(here.name, "messages") == 0) v = to_messages(L, -1, a, &message, known);
+    else if (strcmp(here.name, "tools") == 0) v = to_records(L, -1, a, &here, &TOOL, 0);
+    else if (strcmp(here.name, "system") == 0) v = to_records(L, -1, a, &here, &BLOCK, 0);
     else v = to_node(L, -1, a, &here, 0);
     if (v->type != NODE_NULL) {
       v->key.p = lua_tolstring(L, -2, &v->key.n);
@@ -222,7 +251,8 @@ static struct node *to_request(lua_State *L, int idx, int messages, lua_Integer 
     }
     lua_pop(L, 1);
   }
-  if (messages != 0) set(o, STR("messages"), to_messages(L, messages, a, 0));
+  if (messages != 0) set(o, STR("messages"), to_messages(L, messages, a, &message, 0));
+  lua_pop(L, 2);
   sort_object(o);
   return o;
 }

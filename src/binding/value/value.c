@@ -179,18 +179,19 @@ static struct node *to_number(lua_State *L, int idx, struct arena *a, const stru
 
 struct node *to_node(lua_State *L, int idx, struct arena *a, const struct path *p, int depth) {
   struct str s;
-  idx = lua_absindex(L, idx);
-  if (depth >= VALUE_DEPTH && (lua_istable(L, idx) || lua_touserdata(L, idx) != NULL))
-    raise_depth(L, p);
-  luaL_checkstack(L, 6, "too many nested tables");
-  switch (lua_type(L, idx)) {
+  int type = lua_type(L, idx);
+  if (depth >= VALUE_DEPTH && (type == LUA_TTABLE || lua_touserdata(L, idx) != NULL)) raise_depth(L, p);
+  switch (type) {
     case LUA_TSTRING:
       s.p = lua_tolstring(L, idx, &s.n);
       return value_need(L, node_string(a, s));
     case LUA_TNUMBER: return to_number(L, idx, a, p);
     case LUA_TBOOLEAN: return value_need(L, node_bool(a, lua_toboolean(L, idx)));
-    case LUA_TTABLE: return to_table(L, idx, a, p, depth);
+    case LUA_TTABLE:
+      luaL_checkstack(L, 6, "too many nested tables");
+      return to_table(L, lua_absindex(L, idx), a, p, depth);
     case LUA_TLIGHTUSERDATA:
+      luaL_checkstack(L, 6, "too many nested tables");
       if (lua_touserdata(L, idx) == NULL) return value_need(L, node_new(a, NODE_NULL));
       if (is_mark(L, idx)) return value_need(L, node_new(a, NODE_ARRAY));
       break;
