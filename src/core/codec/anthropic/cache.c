@@ -14,7 +14,7 @@ struct marking {
   struct arena *a;
   struct node *tools, *system;     /* may be NULL */
   struct node **block;             /* all blocks of all messages */
-  size_t n;
+  size_t n, marked;                /* marked: so many have a marker of the caller's */
   struct node *own[MARKERS_MAX];   /* the markers placed here, not by the caller */
   size_t owned;
 };
@@ -53,6 +53,7 @@ static int list_blocks(struct marking *p, const struct node *messages) {
     for (struct node *b = node_get(m, "content")->child; b != NULL; b = b->next) {
       struct node *marker = marker_of(b);
       if (marker != NULL && (!node_is(marker, NODE_OBJECT) || !anthropic_markable(b))) node_remove(b, marker);
+      p->marked += marker_of(b) != NULL;
       p->block[p->n++] = b;
     }
   return 0;
@@ -81,6 +82,7 @@ static int place(struct marking *p) {
 /* Removes the oldest markers of the messages until `room` are left. */
 static void evict(struct marking *p, size_t room) {
   size_t marked = 0;
+  if (p->marked + p->owned <= room) return;
   for (size_t i = 0; i < p->n; i++) marked += marker_of(p->block[i]) != NULL;
   for (size_t i = 0; i < p->n && marked > room; i++) {
     if (marker_of(p->block[i]) == NULL) continue;
@@ -110,7 +112,7 @@ static int is_own(const struct marking *p, const struct node *marker) {
 /* Gives the own markers their lifetime. An hour must come before five minutes: the caller's markers decide then. */
 static int settle_lifetimes(const struct marking *p, int hour) {
   struct node *list[MARKERS_MAX];
-  size_t n = markers(p, list);
+  size_t n = p->owned > 0 ? markers(p, list) : 0;
   int ended = 0; /* a marker of five minutes came already */
   for (size_t i = 0; i < n; i++) {
     int later = hour;

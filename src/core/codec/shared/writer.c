@@ -281,6 +281,7 @@ static int each_media(struct writer *w, const struct node *content, const struct
     at.i++;
     if (str_eq(type, "image") || str_eq(type, "document")) {
       char path[96];
+      w->no_media = 0;
       (void)place_path(&at, path, sizeof path);
       if (check(w, b, path, context) != 0) return -1;
     } else if (str_eq(type, "tool_result") && each_media(w, node_get(b, "content"), &at, check, context) != 0) {
@@ -292,6 +293,8 @@ static int each_media(struct writer *w, const struct node *content, const struct
 
 int writer_each_media(struct writer *w, media_check check, void *context) {
   struct place at = { NULL, 0 };
+  if (w->no_media) return 0;
+  w->no_media = 1;
   for (const struct node *m = children(writer_given(w, "messages")); m != NULL; m = m->next) {
     at.i++;
     if (each_media(w, node_get(m, "content"), &at, check, context) != 0) return -1;

@@ -19,6 +19,7 @@ struct writer {
   struct render *r;
   struct err *e;
   int failed, begun, n;           /* begun: a top-level member was written */
+  int no_media;                   /* the messages were looked through, and have neither images nor documents */
   const char *fields[FIELDS_MAX]; /* top-level keys so far */
 };
 
