@@ -21,7 +21,7 @@ local LUA_FILES = "lua/koine bin -type f"
 local GUARDS = {
   ["starts a program"] = {
     lua = { "os%.execute", "io%.popen", "core%.process", "uv%.spawn" },
-    c = { "fork%s*%(", "posix_spawnp?%s*%(", "%f[%w_]exec[vl]p?e?%s*%(", "%f[%w_]system%s*%(", "popen%s*%(" },
+    c = { "%f[%w_]v?fork%s*%(", "posix_spawnp?%s*%(", "%f[%w_]exec[vl]p?e?%s*%(", "%f[%w_]system%s*%(", "popen%s*%(" },
   },
   ["uses koine.process"] = { lua = { "[\"'%[]koine%.system%.process[\"'%]]" } },
   ["changes files"] = {
