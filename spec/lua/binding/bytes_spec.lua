@@ -133,4 +133,15 @@ describe("core.random", function()
     assert.are.equal(256, #core.random_hex(128))
     for _, n in ipairs { 0, 129, "many" } do assert.is_false(pcall(core.random_hex, n)) end
   end)
+
+  it("comes in several texts at once", function()
+    local first, second, none = core.random_hex(16, 8)
+    assert.are.equal(32, #first)
+    assert.are.equal(16, #second)
+    assert.is_nil(none)
+    assert.is_nil(first:find(second, 1, true))
+    for _, sizes in ipairs { { 1, 0 }, { -1, 2 }, { 64, 65 }, { math.maxinteger, 1 }, { 1, math.maxinteger } } do
+      assert.is_false(pcall(core.random_hex, table.unpack(sizes)))
+    end
+  end)
 end)

@@ -86,20 +86,32 @@ static int f_random(lua_State *L) {
   return 1;
 }
 
-/* core.random_hex(n): the same, 1 to 128, as two hex digits each, in lower case. */
+/* core.random_hex(n, …): for ids: for each n as many bytes, 1 to 128 in all, as two hex digits each, in lower case. */
 static int f_random_hex(lua_State *L) {
   static const char DIGITS[] = "0123456789abcdef";
   unsigned char bytes[RANDOM_MAX / 2];
   char text[RANDOM_MAX];
-  lua_Integer n = luaL_checkinteger(L, 1);
-  luaL_argcheck(L, n >= 1 && n <= RANDOM_MAX / 2, 1, "1 to 128 expected");
-  if (random_fill(bytes, (size_t)n) != 0) return luaL_error(L, "the system has no random bytes");
-  for (lua_Integer i = 0; i < n; i++) {
+  const char *next = text;
+  int texts = lua_gettop(L);
+  lua_Integer all = luaL_checkinteger(L, 1);
+  for (int i = 2; i <= texts; i++) {
+    lua_Integer n = luaL_checkinteger(L, i);
+    luaL_argcheck(L, n >= 1 && n <= RANDOM_MAX / 2, i, "1 to 128 expected");
+    if (all <= RANDOM_MAX / 2) all += n;
+  }
+  luaL_argcheck(L, lua_tointeger(L, 1) >= 1 && all <= RANDOM_MAX / 2, 1, "1 to 128 expected, in all");
+  if (random_id(bytes, (size_t)all) != 0) return luaL_error(L, "the system has no random bytes");
+  for (lua_Integer i = 0; i < all; i++) {
     text[2 * i] = DIGITS[bytes[i] >> 4];
     text[2 * i + 1] = DIGITS[bytes[i] & 15];
   }
-  lua_pushlstring(L, text, (size_t)n * 2);
-  return 1;
+  luaL_checkstack(L, texts, "too many texts");
+  for (int i = 1; i <= texts; i++) {
+    size_t n = (size_t)lua_tointeger(L, i) * 2;
+    lua_pushlstring(L, next, n);
+    next += n;
+  }
+  return texts;
 }
 
 static const luaL_Reg FUNCTIONS[] = {
