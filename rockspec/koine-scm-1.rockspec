@@ -322,6 +322,7 @@ build = {
     ["koine.data.name_url"] = "lua/koine/data/name_url.lua",
     ["koine.data.observer"] = "lua/koine/data/observer/init.lua",
     ["koine.data.observer.capture"] = "lua/koine/data/observer/capture.lua",
+    ["koine.data.observer.context"] = "lua/koine/data/observer/context.lua",
     ["koine.data.observer.prefix"] = "lua/koine/data/observer/prefix.lua",
     ["koine.data.records"] = "lua/koine/data/records/init.lua",
     ["koine.data.records.checked"] = "lua/koine/data/records/checked.lua",

@@ -32,6 +32,7 @@ local address_of = remembering(function(url)
   return address, address and math.tointeger(tonumber(port)) or (scheme == "http" and 80 or 443)
 end)
 
+-- {address, port} of a URL; nil for none.
 local function server_of(url)
   local address, port = address_of(url)
   return address and { address = address, port = port } or nil
@@ -66,19 +67,21 @@ end
 function observe.chat(call, streaming)
   local settings, request, state = call.settings, call.request, call.state
   local thinking = request.thinking
+  local hook = settings.observer or settings.parent.hook
+  local amend = hook and hook.content and hook.content.messages and function(span, record)
+    record.content = span:captured({ system = request.system, messages = request.messages, tools = request.tools },
+      given_key(call))
+  end
   local fields = { provider = state.row.name, model = state.model, stream = streaming, max_tokens = request.max_tokens,
     temperature = request.temperature, top_p = request.top_p,
     stop_sequences = request.stop_sequences and capture.copy(request.stop_sequences),
-    thinking = type(thinking) == "table" and capture.copy(thinking) or thinking, tools = #(request.tools or {}),
-    messages = #request.messages, server = server_of(call.base_url or state.base_url),
+    thinking = type(thinking) == "table" and capture.copy(thinking) or thinking,
+    tools = request.tools and #request.tools or 0, messages = #request.messages,
+    server = server_of(call.base_url or state.base_url),
     conversation = settings.parent and settings.parent.conversation }
-  call.span = observer.start(settings.observer, settings.parent, "chat", fields, function(span, record)
-    if not span:wants "messages" then return end
-    record.content = span:captured({ system = request.system, messages = request.messages, tools = request.tools },
-      given_key(call))
-  end)
+  call.span = observer.start(hook, settings.parent, "chat", fields, amend)
   if not call.span then return end
-  observe.join(call, call.span)
+  if call.ledger then call.ledger.parent = call.span end
   tell_cache_miss(call)
 end
 
@@ -123,21 +126,26 @@ function observe.embed_over(job, result, err)
     dimensions = result and result.dimensions }, err)
 end
 
---- Makes the attempts of a call parts of a span.
+--- Makes the attempts of a call parts of a span, which other calls may have, too.
 function observe.join(call, span)
-  call.span = span
+  call.span, call.shares_span = span, true
   if call.ledger then call.ledger.parent = span:context() end
 end
 
 --- Begins the span of an attempt that is ready to go out, or has just gone out: the span, nil where the observer is not
 -- told of it. `outgoing` has its url and secrets.
 function observe.attempt(call, outgoing)
-  local entries = call.ledger and call.ledger.attempts or NONE
-  local last = entries[#entries]
-  call.observed_secrets, call.attempts_begun = outgoing.secrets, #entries + 1
-  call.attempt_span = observer.start(nil, call.span:context(), "attempt", { number = #entries + 1,
-    url = shown(outgoing.url), waited = last and last.waited or nil })
-  return call.attempt_span
+  local span, entries = call.span, call.ledger and call.ledger.attempts or NONE
+  local number = #entries + 1
+  local last = entries[number - 1]
+  local fields = { number = number, url = shown(outgoing.url), waited = last and last.waited or nil,
+    v = nil, type = nil, phase = nil, trace = nil, id = nil, parent = nil } -- named, so that there is room for them
+  local began
+  if call.shares_span then began = observer.start(nil, span:context(), "attempt", fields)
+  else began = observer.part(span, "attempt", fields) end
+  if span.hook.content then call.observed_secrets = outgoing.secrets end
+  call.attempt_span, call.attempts_begun = began, number
+  return began
 end
 
 --- What an answer ({status, headers}) says of its attempt: {status_code, request_id}.
@@ -147,47 +155,51 @@ function observe.answered(row, answer)
     request_id = headers["request-id"] or headers["x-request-id"] or row.id_header and headers[row.id_header] or nil }
 end
 
---- Ends the span of the attempt under way, if there is one. `answer` is what came of it (a Response, or {status_code,
--- request_id}; nil: nothing), `stats` its figures (nil: it did not begin), `err` its error, nil for none.
-function observe.attempt_over(call, answer, stats, err)
+-- Ends the span of the attempt under way, if there is one, with its figures (a table, kept; nil: it did not begin).
+local function end_attempt(call, status_code, request_id, figures, err)
   local span = call.attempt_span
-  if not span then return end
-  call.attempt_span = nil
-  answer, stats = answer or err or NONE, stats or NONE
-  span:finish({ status_code = answer.status_code, request_id = answer.request_id, bytes_received = stats.bytes,
-    bytes_sent = stats.sent, connection = stats.connection, dns = stats.dns, connect = stats.connect, tls = stats.tls,
-    first_byte = stats.first_byte }, err)
+  if not span or span.is_over then return end
+  figures = figures or {}
+  figures.status_code, figures.request_id = status_code, request_id
+  span:finish(figures, err)
+end
+
+--- The same. `answer` is what came of the attempt (a Response, or {status_code, request_id}; nil: nothing), `figures`
+-- what a stream or request tells of it (nil: it did not begin), `err` its error, nil for none.
+function observe.attempt_over(call, answer, figures, err)
+  answer = answer or err or NONE
+  end_attempt(call, answer.status_code, answer.request_id, figures, err)
 end
 
 --- Tells that a failed attempt is made again; `entry` is the ledger's.
 function observe.retry(call, entry)
-  observer.point(call.span:context(), "retry", { status_code = entry.status_code, class = entry.class,
+  observer.point(call.span, "retry", { status_code = entry.status_code, class = entry.class,
     kind = entry.kind, waited = entry.waited })
 end
 
 --- Tells of a delta of a chat whose observer asked for them.
 function observe.delta(call, delta)
-  observer.point(call.span:context(), "delta", { delta = delta.type,
+  observer.point(call.span, "delta", { delta = delta.type,
     content = call.span:captured(delta, secrets_of(call)) })
 end
 
---- Ends the spans of a chat. `response` is its Response (nil: none), `stats` the stream's, `err` its error (nil: none).
-function observe.chat_over(call, response, stats, err)
+--- Ends the spans of a chat. `response` is its Response (nil: none), `stream` its stream (nil: none; that of an adapter
+-- in Lua has first_delta), `err` its error (nil: none).
+function observe.chat_over(call, response, stream, err)
   local span = call.span
   if not span or span.is_over then return end
-  observe.attempt_over(call, response, stats, err)
-  local attempts, first_delta = call.attempts_begun or 0, stats and stats.first_delta
-  response = response or err and err.partial
-  if not response then return span:finish({ attempts = attempts, first_delta = first_delta }, err) end
-  local usage, tool_calls = core.told(response)
-  local warnings = core.array {}
-  for i, warning in ipairs(response.warnings or {}) do warnings[i] = warning.code end
-  local fields = { attempts = attempts, first_delta = first_delta, response_model = response.model,
-    response_id = response.id, request_id = response.request_id, stop_reason = response.stop_reason,
-    raw_stop_reason = response.raw_stop_reason, usage = usage,
-    cost = usage and usage.cost and usage.cost.total, tool_calls = tool_calls, warnings = warnings, content = nil }
-  if span:wants "messages" then
-    fields.content = { blocks = span:captured(response.content, secrets_of(call)) }
+  local figures, first_delta
+  if type(stream) == "userdata" then figures, first_delta = core.figures(stream)
+  elseif stream then first_delta = stream.first_delta end
+  local answer = response or err and err.partial
+  local fields, status
+  if answer then fields, status = core.told(answer) end
+  fields = fields or {}
+  if response then end_attempt(call, status, fields.request_id, figures, err)
+  else observe.attempt_over(call, nil, figures, err) end
+  fields.attempts, fields.first_delta = call.attempts_begun or 0, first_delta
+  if answer and span:wants "messages" then
+    fields.content = { blocks = span:captured(answer.content, secrets_of(call)) }
   end
   span:finish(fields, err)
 end

@@ -38,7 +38,11 @@ end
 function pricing.calculate(usage, model_info)
   if usage ~= nil then check.table(usage, "usage") end
   if model_info ~= nil then check.table(model_info, "model_info") end
-  local prices = model_info and model_info.pricing
+  return pricing.of(usage, model_info and model_info.pricing)
+end
+
+--- The same of a usage and its prices, each a table or nil.
+function pricing.of(usage, prices)
   if not usage or not prices or usage.incomplete or usage.unpriced then return nil end
   local input = component(usage.input_tokens, prices.input_per_mtok, true)
   local output = component(usage.output_tokens, prices.output_per_mtok, true)

@@ -29,7 +29,7 @@ local function recover(self, call, err)
   local again = false
   call.failure = err -- what remains when on_retry raises
   if call.watch then call.watch:finish(err) end
-  if call.attempt_span then observe.attempt_over(call, err.partial, self:stats(), err) end
+  if call.attempt_span then observe.attempt_over(call, err.partial, (core.figures(self)), err) end
   if self:delivered() then
     chat.ledger(call):enter(err)
   else
@@ -39,7 +39,7 @@ local function recover(self, call, err)
     else name_url(err, call.outgoing.url, call.outgoing.secrets) end
   end
   call.failure = err
-  if not again and call.span then observe.chat_over(call, nil, self:stats(), err) end
+  if not again and call.span then observe.chat_over(call, nil, self, err) end
   return again, err
 end
 
@@ -54,7 +54,7 @@ function prices:add(usage, model)
     self.pricing = rows.pricing(rows.family(self.row, model))
     self.model = model
   end
-  usage.cost = pricing.calculate(usage, self)
+  usage.cost = pricing.of(usage, self.pricing)
   usage.cost_source = usage.cost and "prices"
 end
 
@@ -71,7 +71,7 @@ local function settle(self, call)
   end
   state.prices = state.prices or setmetatable({ row = state.row }, prices)
   core.price(response, state.prices)
-  if call.span then observe.chat_over(call, response, self:stats()) end
+  if call.span then observe.chat_over(call, response, self) end
   return response
 end
 
@@ -170,11 +170,15 @@ end
 -- coroutine that waits for the next delta gets the CancelledError.
 function methods:close()
   local call = core.state(self)
+  if call and call.finished then -- nobody waits for it
+    close(self)
+    return
+  end
   if call then
     call.closed = true
     if call.ledger then call.ledger:stop() end
     local span = call.span
-    if span and not span.is_over then observe.chat_over(call, nil, self:stats(), cancelled(call)) end
+    if span and not span.is_over then observe.chat_over(call, nil, self, cancelled(call)) end
   end
   close(self)
   if call and call.watch then call.watch:finish() end

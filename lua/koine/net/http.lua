@@ -9,8 +9,8 @@ local http = {}
 --- Sends `call` (the core's request table: method, url, headers, body, timeouts, limits, proxy, ca_file, secrets,
 -- hold_body; and transport, on_request, on_response) and waits for the answer: {status, headers, body, url}, whatever
 -- the status; nil, err when there is none.
--- With hold_body the body is no string: the caller closes it. `figures` (table, nil: none) gets what the stats of the
--- request say, whatever comes of it.
+-- With hold_body the body is no string: the caller closes it. `figures` (table, nil: none) gets the request's figures,
+-- whatever comes of it.
 function http.send(call, figures)
   local ready, failure = transport.begin(call)
   if not ready then return nil, failure end
@@ -28,7 +28,7 @@ function http.send(call, figures)
     if answer == false then _, err = wait.park(request) end
   until answer or err
   if figures then
-    for name, value in next, request:stats() or {} do figures[name] = value end
+    for name, value in next, request:figures() or {} do figures[name] = value end
   end
   if watch then watch:finish(err) end
   if not answer then return nil, err end

@@ -103,21 +103,22 @@ static int m_poll(lua_State *L) {
   return owner_poll(L, TYPE_REQUEST, "request", poll);
 }
 
-/* Pushes the results of stats. */
-static int stats(lua_State *L) {
+/* Pushes the results of figures. */
+static int figures(lua_State *L) {
   struct request *q = lua_touserdata(L, 1);
   struct transfer_stats s;
   transfer_stats(q->owner.owned, &s);
-  lua_createtable(L, 0, 7);
+  lua_createtable(L, 0, 16);
   lua_pushinteger(L, (lua_Integer)s.received);
-  lua_setfield(L, -2, "bytes");
-  set_route(L, &s.route);
+  lua_setfield(L, -2, "bytes_received");
+  set_route(L, &s.route, "bytes_sent");
   return 1;
 }
 
-/* request:stats(): {bytes received on the wire, and what set_route says}; nil, err once it is closed. */
-static int m_stats(lua_State *L) {
-  return owner_poll(L, TYPE_REQUEST, "request", stats);
+/* request:figures(): what records tell of it, a table with room for more: bytes_received, and what set_route says, the bytes
+** sent as bytes_sent; nil, err once it is closed. */
+static int m_figures(lua_State *L) {
+  return owner_poll(L, TYPE_REQUEST, "request", figures);
 }
 
 /* Sets the field raw of the table on top of the stack to the beginning of a body, unless that is empty. */
@@ -191,7 +192,7 @@ static int f_redact(lua_State *L) {
 
 static const luaL_Reg METHODS[] = {
   { "poll", m_poll },
-  { "stats", m_stats },
+  { "figures", m_figures },
   { NULL, NULL }
 };
 

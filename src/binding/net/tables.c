@@ -207,10 +207,10 @@ static void set_seconds(lua_State *L, const char *name, double seconds) {
   lua_setfield(L, -2, name);
 }
 
-void set_route(lua_State *L, const struct route *r) {
+void set_route(lua_State *L, const struct route *r, const char *sent) {
   if (r->sent >= 0) {
     lua_pushinteger(L, (lua_Integer)r->sent);
-    lua_setfield(L, -2, "sent");
+    lua_setfield(L, -2, sent);
   }
   if (r->carrier != CARRIER_NONE) {
     lua_pushstring(L, r->carrier == CARRIER_NEW ? "new" : "reused");

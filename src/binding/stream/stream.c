@@ -61,7 +61,7 @@ static int m_stats(lua_State *L) {
   lua_createtable(L, 0, 12);
   lua_pushinteger(L, (lua_Integer)t.received);
   lua_setfield(L, -2, "bytes");
-  set_route(L, &t.route);
+  set_route(L, &t.route, "sent");
   lua_pushinteger(L, (lua_Integer)s->events);
   lua_setfield(L, -2, "events");
   lua_pushinteger(L, (lua_Integer)s->peak);
@@ -77,6 +77,21 @@ static int m_stats(lua_State *L) {
     lua_setfield(L, -2, "idle");
   }
   return 1;
+}
+
+/* core.figures(stream): what records tell of the latest attempt, a table with room for more: bytes_received, and what set_route
+** says, the bytes sent as bytes_sent; and first_delta, as in stats. */
+static int f_figures(lua_State *L) {
+  struct stream *s = stream_check(L);
+  struct transfer_stats t;
+  attempt_stats(s->attempt, &t);
+  lua_createtable(L, 0, 16);
+  lua_pushinteger(L, (lua_Integer)t.received);
+  lua_setfield(L, -2, "bytes_received");
+  set_route(L, &t.route, "bytes_sent");
+  if (s->attempt->first <= 0) return 1;
+  lua_pushnumber(L, s->attempt->first - s->attempt->started);
+  return 2;
 }
 
 static int m_tostring(lua_State *L) {
@@ -111,6 +126,8 @@ void open_stream(lua_State *L) {
   mark_type(L, TYPE_STREAM, MARK_STREAM);
   stream_open_poll(L);
   lua_setfield(L, -2, "stream_methods");
+  lua_pushcfunction(L, f_figures);
+  lua_setfield(L, -2, "figures");
   lua_getfield(L, -1, "adapter_methods");
   stream_open_start(L);
   lua_pop(L, 1);

@@ -14,51 +14,20 @@
 -- raises is counted and changes nothing; one that yields counts as one that raises.
 
 local capture = require "koine.data.observer.capture"
+local context = require "koine.data.observer.context"
 local core = require "koine.core"
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
 
 local observer = {}
 
--- Ids and contexts --------------------------------------------------------------------------------------------------
+local monotonic = core.monotonic
 
 local TRACE, SPAN = 16, 8 -- bytes of their ids
 
-local context_mt = { __name = "koine.observe.context" }
-
---- Its traceparent, as W3C Trace Context writes it.
-function context_mt:__tostring() return ("00-%s-%s-01"):format(self.trace, self.id) end
-
--- Reads a traceparent; all zeros is no id.
-local function read_traceparent(text)
-  local version, trace, id, rest = text:match "^(%x%x)%-(%x+)%-(%x+)%-%x%x(.*)$"
-  if not version or version == "ff" or #trace ~= 2 * TRACE or #id ~= 2 * SPAN then return nil end
-  if text:find "%u" or rest ~= "" and (version == "00" or rest:sub(1, 1) ~= "-") then return nil end
-  if not trace:find "[^0]" or not id:find "[^0]" then return nil end
-  return setmetatable({ trace = trace, id = id }, context_mt)
-end
-
---- Whether a value is a context.
-function observer.is_context(value) return getmetatable(value) == context_mt end
-
---- A checker of the option `parent`: a context (ctx.observe of a tool, span:context()) or a traceparent (string). Keeps
--- a context.
-observer.parent = check.that('context (ctx.observe) or traceparent ("00-…-…-01")', function(value)
-  if type(value) == "string" then return read_traceparent(value) end
-  if getmetatable(value) == context_mt then return value end
-end)
-
---- The context of a traceparent that another program sent; nil for anything else.
-function observer.sent(value) return type(value) == "string" and read_traceparent(value) or nil end
-
---- The parent of work whose own observer is another one than its parent's: a context like `parent` (nil: where a trace
--- begins), told to `hook`; `parent` itself where hook is nil.
-function observer.through(hook, parent)
-  if not hook then return parent end
-  parent = parent or {}
-  return setmetatable({ trace = parent.trace, id = parent.id, type = parent.type, hook = hook,
-    conversation = parent.conversation }, context_mt)
-end
+--- See context.lua.
+observer.is_context, observer.parent, observer.sent, observer.through = context.is, context.option, context.sent,
+  context.through
 
 -- Observers ---------------------------------------------------------------------------------------------------------
 
@@ -80,14 +49,18 @@ local function apart(f, ...)
   return false, "the observer yielded"
 end
 
--- A source of values that is the observer's own where it gives what fits(value, …), else the usual one.
+-- A source of values that is the observer's own where it gives what fits(value, size), else the usual one.
 local function own_or_usual(own, usual, fits)
   if not own then return usual end
-  return function(...)
-    local ok, value = apart(own, ...)
-    if ok and fits(value, ...) then return value end
+  local function one(size)
+    local ok, value = apart(own, size)
+    if ok and fits(value, size) then return value end
     fail(ok and "an id or a time of the wrong form" or value)
-    return usual(...)
+    return (usual(size))
+  end
+  return function(size, second)
+    if second then return one(size), one(second) end
+    return one(size)
   end
 end
 
@@ -163,7 +136,7 @@ end
 function observer.like(hook, deliver)
   local made = {}
   for name, value in next, hook do made[name] = value end
-  made.deliver, made.runner, made.waiting, made.draining = deliver, nil, nil, nil
+  made.deliver, made.runner, made.busy, made.waiting, made.draining = deliver, nil, nil, nil, nil
   made.turns = made.turns and {}
   return setmetatable(made, observer_mt)
 end
@@ -198,19 +171,25 @@ local function new_runner(hook)
   return runner
 end
 
+local resume = coroutine.resume
+
 local function deliver_one(hook, record)
   local runner = hook.runner or new_runner(hook)
-  local ok, word = coroutine.resume(runner, record)
+  hook.busy = true
+  local ok, word = resume(runner, record)
+  hook.busy = false
   if ok and word == READY then return end
   hook.runner = nil
   if ok then coroutine.close(runner) end
   fail(ok and "the observer yielded" or word)
 end
 
+-- Whether the observer is at work with a record, where it is marked so: an error of Lua's own, of memory say, may have
+-- left the mark.
 local function is_busy(hook) return hook.runner and coroutine.status(hook.runner) ~= "suspended" end
 
--- Whether the observer may be told of further work. What it does itself with a record is observed; what it does with
--- the records of that is not, else it would go on for ever.
+-- Whether the observer, which is marked as busy, may be told of further work. What it does itself with a record is
+-- observed; what it does with the records of that is not, else it would go on for ever.
 local function takes_more(hook)
   if not is_busy(hook) then return true end
   if not hook.draining and #(hook.waiting or {}) < WAITING_MAX then return true end
@@ -220,13 +199,13 @@ end
 
 -- Hands a record to the observer. One that comes from inside the observer waits until that has returned.
 local function deliver(hook, record)
-  if is_busy(hook) then
+  if hook.busy and is_busy(hook) then
     hook.waiting = hook.waiting or {}
     hook.waiting[#hook.waiting + 1] = record
     return
   end
   deliver_one(hook, record)
-  if hook.draining or not hook.waiting then return end
+  if not hook.waiting or hook.draining then return end
   hook.draining = true
   while hook.waiting[1] do deliver_one(hook, table.remove(hook.waiting, 1)) end
   hook.waiting, hook.draining = nil, nil
@@ -283,9 +262,9 @@ local methods = {}
 
 -- Begins a record of a span, or of what happens in it.
 local function record_of(self, phase, fields)
-  local hook, record = self.hook, fields or {}
+  local hook, record, within = self.hook, fields or {}, self.within
   record.v, record.type, record.phase, record.trace, record.id = 1, self.type, phase, self.trace, self.id
-  record.parent, record.time, record.attributes = self.parent, hook.clock(), nil
+  record.parent, record.time = within and within.id, hook.clock()
   if hook.attributes then record.attributes = capture.copy(hook.attributes) end
   return record
 end
@@ -293,13 +272,13 @@ end
 --- What the parts of this work take as their parent: {trace, id, type, above = its parent's type, conversation}, and a
 -- traceparent by tostring. The conversation (string, nil for none) is the span's field, which its parts inherit.
 function methods:context()
-  local context = self.own_context
-  if not context then
-    context = setmetatable({ trace = self.trace, id = self.id, type = self.type, above = self.above,
-      hook = self.hook, conversation = self.conversation }, context_mt)
-    self.own_context = context
+  local own, within = self.own_context, self.within
+  if not own then
+    own = context.new { trace = self.trace, id = self.id, type = self.type, above = within and within.type,
+      hook = self.hook, conversation = self.conversation or within and within.conversation }
+    self.own_context = own
   end
-  return context
+  return own
 end
 
 --- Whether the observer wants content of this kind: "messages", "tools" or "deltas".
@@ -334,7 +313,7 @@ end
 function methods:finish(fields, err)
   if self.is_over then return end
   local record = record_of(self, "end", fields)
-  record.seconds = core.monotonic() - self.since
+  record.seconds = monotonic() - self.since
   record.error = err ~= nil and error_of(err) or nil
   if self.is_over then return end -- the error's own words may have ended it
   self.is_over = true
@@ -343,23 +322,36 @@ end
 
 local span_mt = { __index = methods, __name = "koine.observe.span" }
 
+-- The same for spans that others end, if need be.
+local part_mt = { __index = methods, __name = "koine.observe.span" }
+
 --- Ends work that is left without an end: by an error that goes on (`raised`), by a closed coroutine, or because nobody
--- holds it any more (nil).
+-- holds it any more (nil). A part that is at work (observer.part) ends before.
 function methods:break_off(raised)
   if self.is_over then return end
+  if self.part then self.part:break_off(raised) end
   self:finish(nil, raised ~= nil and raised or errors.new { kind = "cancelled", message = "broken off" })
 end
 
-span_mt.__close = methods.break_off
+span_mt.__close, part_mt.__close = methods.break_off, methods.break_off
 function span_mt.__gc(self) self:break_off() end
 
 --- Tells of something that happened in the work of `parent` (a context, nil: in none): a point of this type, with these
 -- fields (table, nil: none; kept). `hook` is the room's own, nil for the parent's; nothing where neither has one.
 function observer.point(parent, type, fields, hook)
   hook = hook or parent and parent.hook
-  if not hook or not takes_more(hook) then return end
+  if not hook or hook.busy and not takes_more(hook) then return end
   deliver(hook, record_of({ hook = hook, type = type, trace = parent and parent.trace or hook.ids(TRACE),
-    id = hook.ids(SPAN), parent = parent and parent.id or nil }, "point", fields))
+    id = hook.ids(SPAN), within = parent }, "point", fields))
+end
+
+-- A span of this type, whose parent is a context or a span (nil: it begins a trace).
+local function new_span(hook, within, type, metatable)
+  local trace, id
+  if within and within.trace then trace, id = within.trace, hook.ids(SPAN)
+  else trace, id = hook.ids(TRACE, SPAN) end
+  return setmetatable({ hook = hook, type = type, trace = trace, id = id, within = within, since = monotonic() },
+    metatable)
 end
 
 --- Begins a span: tells that work of this type begins, with these fields (table, nil: none; kept). `hook` is the
@@ -368,12 +360,21 @@ end
 -- called before the record goes out, to add content.
 function observer.start(hook, parent, type, fields, amend)
   hook = hook or parent and parent.hook
-  if not hook or not takes_more(hook) then return nil end
+  if not hook or hook.busy and not takes_more(hook) then return nil end
   fields = fields or {}
-  local self = setmetatable({ hook = hook, type = type, trace = parent and parent.trace or hook.ids(TRACE),
-    id = hook.ids(SPAN), parent = parent and parent.id or nil, since = core.monotonic(),
-    above = parent and parent.type or nil, conversation = parent and parent.conversation or nil }, span_mt)
+  local self = new_span(hook, parent, type, span_mt)
   if amend then amend(self, fields) end
+  deliver(hook, record_of(self, "start", fields))
+  return self
+end
+
+--- The same for a part that belongs to a span: work that has one such part at a time, and whose owner holds both. The
+-- part has no finalizer: where the span is broken off, it is too.
+function observer.part(span, type, fields)
+  local hook = span.hook
+  if hook.busy and not takes_more(hook) then return nil end
+  local self = new_span(hook, span, type, part_mt)
+  span.part = self
   deliver(hook, record_of(self, "start", fields))
   return self
 end
