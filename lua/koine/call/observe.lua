@@ -63,12 +63,15 @@ local function tell_cache_miss(call)
   if path then observer.point(call.span:context(), "cache_miss", { path = path }) end
 end
 
---- Begins the span of a chat whose request is rendered. `streaming`: whether a stream is asked for.
+--- Begins the span of a chat whose request is rendered and which has an observer or a parent. `streaming`: whether a
+-- stream is asked for.
 function observe.chat(call, streaming)
-  local settings, request, state = call.settings, call.request, call.state
-  local thinking = request.thinking
+  local settings = call.settings
   local hook = settings.observer or settings.parent.hook
-  local amend = hook and hook.content and hook.content.messages and function(span, record)
+  if not hook then return end
+  local request, state = call.request, call.state
+  local thinking = request.thinking
+  local amend = hook.content and hook.content.messages and function(span, record)
     record.content = span:captured({ system = request.system, messages = request.messages, tools = request.tools },
       given_key(call))
   end
