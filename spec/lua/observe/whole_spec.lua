@@ -13,7 +13,10 @@ local SERVER = [[
   listed = { { name = "echo", inputSchema = object }, { name = "die", inputSchema = object },
     { name = "silent", inputSchema = object } }
   function tools.silent() end
+  function tools.echo() return text "canary-told" end
 ]]
+
+local MANY = ("€"):rep(100) -- what is cut does not end in a piece of one
 
 local RUNS, STEPS = 12, 12 -- random runs, and what happens in each
 local TOOLS = { "fake_echo", "fake_echo", "fake_echo", "fake_silent", "fake_die", "nested", "raises" }
@@ -33,11 +36,13 @@ describe("an observer of the whole stack", function()
   local function target(client)
     local tools, claude = assert(client:tools()), adapter()
     tools[#tools + 1] = agent_kit.add(function(_, ctx)
-      return assert(claude:chat("What?", { parent = ctx.observe })):text()
+      return assert(claude:chat("canary-question", { parent = ctx.observe })):text()
     end, { name = "nested" })
     tools[#tools + 1] = agent_kit.add(function() return "canary-result" end, { name = "tells" })
     tools[#tools + 1] = agent_kit.add(function() error "out of tea" end, { name = "raises" })
-    return koine.dispatcher.agents(function() return koine.agent { adapter = claude, tools = tools } end)
+    return koine.dispatcher.agents(function()
+      return koine.agent { adapter = claude, tools = tools, system = "canary-system" }
+    end)
   end
 
   -- A dispatcher on such agents, and its client, where f(dispatcher, client) is played: the records of an observer
@@ -102,18 +107,22 @@ describe("an observer of the whole stack", function()
   -- The set of the words canary-… in the records of a turn whose every text has one.
   local function canaries(settings)
     local records = play({
-      { content = { { type = "text", text = "canary-words" },
+      { content = { { type = "thinking", thinking = "canary-thinking" }, { type = "text", text = "canary-words" },
         { type = "tool_use", name = "fake_echo", arguments = { n = "canary-argument" } } } },
-      { content = { { type = "tool_use", name = "tells", arguments = { a = 1, b = 2 } } } },
+      { content = { { type = "tool_use", name = "tells", arguments = { a = 1, b = 2 } },
+        { type = "tool_use", name = "nested", arguments = { a = 1, b = 2 } } } },
+      { content = "canary-nested" },
       { content = "canary-answer" },
     }, function(d)
-      submit(d, "T1", "canary-prompt")
+      submit(d, "T1", "canary-prompt" .. MANY)
       repeat koine.sleep(0.001) until not d:step() and d:stats().turns == 0
     end, settings)
-    assert.are.equal(3, #observed.of(records, "chat", "end"))
+    assert.are.equal(4, #observed.of(records, "chat", "end"))
     local found = {}
     for _, record in ipairs(records) do
       each_string(record, function(text)
+        assert.is_truthy(utf8.len(text))
+        assert.is_true(#text <= (settings and settings.content_max or 200))
         for word in text:gmatch "canary%-%l+" do found[word] = true end
       end)
     end
@@ -125,8 +134,9 @@ describe("an observer of the whole stack", function()
   end)
 
   it("is told the texts that it asks for, and no key", function()
-    local found = canaries { content = { "messages", "tools", "deltas" } }
-    for _, word in ipairs { "prompt", "words", "argument", "result", "answer" } do
+    local found = canaries { content = { "messages", "tools", "deltas" }, content_max = 150 }
+    for _, word in ipairs { "system", "prompt", "thinking", "words", "argument", "told", "result", "question", "nested",
+      "answer" } do
       assert.is_true(found["canary-" .. word], word)
     end
     assert.is_nil(found["canary-key"])
