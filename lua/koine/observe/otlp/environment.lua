@@ -54,6 +54,11 @@ local function protocol(text)
   return nil, "http/json: the exporter supports no other protocol"
 end
 
+local function compression(text)
+  if text == "gzip" or text == "none" then return text end
+  return nil, "gzip or none"
+end
+
 -- {variable, option (nil: only judged), how it is read}
 local VARIABLES = {
   { "OTEL_EXPORTER_OTLP_PROTOCOL", nil, protocol },
@@ -63,6 +68,7 @@ local VARIABLES = {
   { "OTEL_EXPORTER_OTLP_HEADERS", "headers", pairs_of },
   { "OTEL_EXPORTER_OTLP_CERTIFICATE", "ca_file", same },
   { "OTEL_EXPORTER_OTLP_TIMEOUT", "timeout", number(1000) },
+  { "OTEL_EXPORTER_OTLP_COMPRESSION", "compression", compression },
   { "OTEL_SERVICE_NAME", "service", same },
   { "OTEL_RESOURCE_ATTRIBUTES", "resource", pairs_of },
   { "OTEL_TRACES_EXPORTER", "traces", has_otlp },

@@ -36,6 +36,9 @@ function methods:record(record)
     if self.traces and record.phase ~= "start" then self.traces:lose(1) end
     return
   end
+  if self.metrics and record.type == "delta" then
+    self.metrics.queue:chunk(self.spans:start_of(record.parent), record.time)
+  end
   local span, start, lost = self.spans:take(record)
   if self.traces then
     if lost then self.traces:lose(1) end
@@ -106,16 +109,28 @@ local OPTIONS = check.options {
   content = check.any, attempts = check.default(check.boolean, false),
   batch = check.default(check.integer(1), 512), interval = check.default(check.time_limit, 5),
   metrics_interval = check.default(check.time_limit, 60), queue = check.default(check.integer(1), 2048),
-  timeout = check.default(check.time_limit, 10),
+  timeout = check.default(check.time_limit, 10), compression = check.default(check.one_of { "none", "gzip" }, "none"),
 }
 
-local function headers_of(given)
+local GZIP_WINDOW = 15 + 16 -- zlib's window bits for its largest window, in gzip
+
+-- A function that makes gzip of a text. Raises an ArgumentError where lua-zlib is missing.
+local function gzip()
+  local found, zlib = pcall(require, "zlib")
+  if not found then
+    core.raise_argument("compression", '"none" without lua-zlib (Debian: lua-zlib; LuaRocks: lua-zlib)', '"gzip"')
+  end
+  return function(text) return (zlib.deflate(zlib.DEFAULT_COMPRESSION, GZIP_WINDOW)(text, "finish")) end
+end
+
+local function headers_of(given, compress)
   local headers, secrets = {}, {}
   for name, text in next, given do
     headers[name:lower()] = text
     if #text >= SECRET_MIN and #secrets < SECRETS_MAX then secrets[#secrets + 1] = text end
   end
   headers["content-type"], headers["user-agent"] = "application/json", "koine/" .. version
+  headers["content-encoding"] = compress and "gzip" or nil
   return headers, secrets
 end
 
@@ -129,10 +144,11 @@ end
 
 -- A sender of a signal ("traces"): `outer`, `inner` and `list` are OTLP's names of the levels of its body.
 local function sender_of(options, signal, queue, names)
-  local headers, secrets = headers_of(options.headers)
+  local compress = options.compression == "gzip" and gzip() or nil
+  local headers, secrets = headers_of(options.headers, compress)
   return new_sender { url = options[signal .. "_endpoint"] or options.endpoint .. "/v1/" .. signal, headers = headers,
     secrets = secrets, ca_file = options.ca_file, queue = queue, timeout = options.timeout, rejected = names.rejected,
-    batch = signal == "traces" and options.batch or math.maxinteger,
+    compress = compress, batch = signal == "traces" and options.batch or math.maxinteger,
     interval = signal == "traces" and options.interval or options.metrics_interval,
     head = ('{"%s":[{"resource":{"attributes":%s},"%s":[{"scope":%s,"%s":['):format(names.outer,
       resource_of(options), names.inner, core.encode { name = "koine", version = version }, names.list) }
@@ -143,8 +159,9 @@ end
 -- spans, metrics = true for metrics; headers = {name = string}; ca_file = path; service = its name there; resource =
 -- {attribute = value}; content = as koine.observe.new has it; attempts = true for spans of single HTTP requests;
 -- batch = spans of a request, 512; interval = seconds between requests, 5; metrics_interval = the same for metrics, 60;
--- queue = spans that may wait, 2048; timeout = seconds for a request, flush and close, 10}. Returns the observer, with
--- methods record, flush, close, counts, and <close>. Raises an ArgumentError.
+-- queue = spans that may wait, 2048; timeout = seconds for a request, flush and close, 10; compression = "gzip", which
+-- takes lua-zlib, or "none"}. Returns the observer, with methods record, flush, close, counts, and <close>. Raises an
+-- ArgumentError, also where lua-zlib is wanted and missing.
 function otlp.new(opts)
   local options = OPTIONS(opts == nil and {} or opts)
   local self = setmetatable({ spans = new_spans(options.attempts), senders = {}, timeout = options.timeout,

@@ -23,6 +23,7 @@ local SECONDS = bounds(0.01, 2, 14)
 local HISTOGRAMS = {
   duration = { "gen_ai.client.operation.duration", "s", "GenAI operation duration.", SECONDS },
   tokens = { "gen_ai.client.token.usage", "{token}", "Number of input and output tokens used.", bounds(1, 4, 14) },
+  chunk = { "gen_ai.client.operation.time_per_output_chunk", "s", "Time per output chunk after the first.", SECONDS },
   first_chunk = { "gen_ai.client.operation.time_to_first_chunk", "s", "Time to receive the first chunk.", SECONDS },
   agent = { "gen_ai.invoke_agent.duration", "s", "Duration of an agent's invocation.", bounds(0.1, 2, 13) },
   tool = { "gen_ai.execute_tool.duration", "s", "Duration of a tool's execution.", SECONDS },
@@ -31,7 +32,7 @@ local HISTOGRAMS = {
   mcp = { "mcp.client.operation.duration", "s", "Duration of an MCP request, as its sender sees it.",
     core.array { 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300 } },
 }
-local ORDER = { "duration", "tokens", "first_chunk", "agent", "tool", "workflow", "mcp" }
+local ORDER = { "duration", "tokens", "first_chunk", "chunk", "agent", "tool", "workflow", "mcp" }
 
 local methods = {}
 local metrics_mt = { __index = methods }
@@ -60,15 +61,43 @@ local function point_of(kept, list, limits)
   return point
 end
 
+-- Adds a number to a point.
+local function add(point, number, limits)
+  local place = 1
+  while limits[place] and number > limits[place] do place = place + 1 end
+  point.counts[place], point.count, point.sum = point.counts[place] + 1, point.count + 1, point.sum + number
+  point.min, point.max = math.min(point.min, number), math.max(point.max, number)
+end
+
 -- Adds a measured number to the histogram called `name`; anything else is left out.
 local function measure(self, name, number, list)
   if type(number) ~= "number" or number ~= number or number < 0 or number == math.huge then return end
   local limits = HISTOGRAMS[name][4]
-  local point, place = point_of(self.histograms[name], list, limits), 1
-  while limits[place] and number > limits[place] do place = place + 1 end
-  point.counts[place], point.count, point.sum = point.counts[place] + 1, point.count + 1, point.sum + number
-  point.min, point.max = math.min(point.min, number), math.max(point.max, number)
+  add(point_of(self.histograms[name], list, limits), number, limits)
   self.last = self.last + 1
+end
+
+-- Adds all that a point of a chat of its own has.
+local function add_all(self, name, own, list)
+  local point = point_of(self.histograms[name], list, HISTOGRAMS[name][4])
+  for place, count in ipairs(own.counts) do point.counts[place] = point.counts[place] + count end
+  point.count, point.sum = point.count + own.count, point.sum + own.sum
+  point.min, point.max = math.min(point.min, own.min), math.max(point.max, own.max)
+  self.last = self.last + own.count
+end
+
+--- A chat had a delta at this time (Unix nanoseconds); `start` is the record of its start. What lies between two of its
+-- deltas is measured when it ends: its attributes are known then. Damaged records say nothing.
+function methods:chunk(start, time)
+  if not start or start.type ~= "chat" or math.type(time) ~= "integer" then return end
+  local own = self.chunks[start]
+  if not own then
+    own = new_point(nil, SECONDS)
+    self.chunks[start] = own
+  else
+    add(own, math.max(time - own.time, 0) / 1e9, SECONDS)
+  end
+  own.time = time
 end
 
 -- By type of record: takes the records of its start and its end, and the attributes of both.
@@ -80,6 +109,8 @@ function TAKE.chat(self, start, finish)
   if start.stream then
     measure(self, "first_chunk", finish.first_delta, attributes.of_metric(start, finish))
   end
+  local chunks = self.chunks[start]
+  if chunks and chunks.count > 0 then add_all(self, "chunk", chunks, attributes.of_metric(start, finish)) end
   for type, number in next, { input = attributes.input_tokens(usage), output = usage.output_tokens } do
     local list = attributes.of_metric(start, finish)
     value.add(list, "gen_ai.token.type", type)
@@ -141,5 +172,6 @@ function methods:drop(n) self.first = self.first + n end
 return function()
   local histograms = {}
   for name in next, HISTOGRAMS do histograms[name] = { points = {}, n = 0 } end
-  return setmetatable({ first = 1, last = 0, since = core.nanoseconds(), histograms = histograms }, metrics_mt)
+  return setmetatable({ first = 1, last = 0, since = core.nanoseconds(), histograms = histograms,
+    chunks = setmetatable({}, { __mode = "k" }) }, metrics_mt) -- by the records of starts: points of chats under way
 end

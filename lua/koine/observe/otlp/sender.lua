@@ -62,9 +62,11 @@ local function send(self, seconds)
     wait.wake(self)
   end)
   local texts, n = self.queue:batch(self.batch)
+  local body = self.head .. texts .. TAIL
+  if self.compress then body = self.compress(body) end
   seconds = math.max(seconds, 0.001)
   local answer, err = http.send { method = "POST", url = self.url, headers = self.headers, secrets = self.secrets,
-    ca_file = self.ca_file, body = self.head .. texts .. TAIL, timeouts = { connect = seconds, total = seconds },
+    ca_file = self.ca_file, body = body, timeouts = { connect = seconds, total = seconds },
     limits = { body = ANSWER_MAX, decoded = ANSWER_MAX } }
   if not answer then return failed(self, n, err, true) end
   if answer.status >= 200 and answer.status < 300 then return accepted(self, n, answer) end
@@ -156,7 +158,8 @@ function methods:counts()
 end
 
 --- A sender: given = {url, headers (of a request), secrets (array of strings that errors do not show), ca_file, head =
--- what a request begins with, queue, batch, interval, timeout (seconds), rejected = the field of an answer that says
+-- what a request begins with, compress = function(body) → body as it goes out (nil: as it is), queue, batch, interval,
+-- timeout (seconds), rejected = the field of an answer that says
 -- how many were rejected}; kept.
 return function(given)
   given.numbers = { sent = 0, rejected = 0, dropped = 0, failed = 0 }

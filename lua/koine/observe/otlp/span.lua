@@ -90,6 +90,12 @@ function methods:take(record)
   if record.parent and not add_event(self, record) then return nil, nil, true end
 end
 
+--- The record of the start of what is open with this id (nil: none, nothing is).
+function methods:start_of(id)
+  local open = id and self.open[id]
+  return open and open.start
+end
+
 --- The spans of what is still open (an array), which then is not open any more: they have an attribute koine.open, and
 -- end at `now` (Unix nanoseconds).
 function methods:unfinished(now)

@@ -26,6 +26,12 @@ local function within(variables, f, ...)
 end
 
 describe("OpenTelemetry's variables", function()
+  it("say whether bodies are compressed", function()
+    assert.are.equal("gzip", options { OTEL_EXPORTER_OTLP_COMPRESSION = "gzip" }.compression)
+    assert.are.equal("none", options { OTEL_EXPORTER_OTLP_COMPRESSION = "none" }.compression)
+    assert.is_nil((options { OTEL_EXPORTER_OTLP_COMPRESSION = "zstd" }))
+  end)
+
   it("give options", function()
     assert.are.same({ traces = true, metrics = true }, options {})
     assert.are.same({ traces = true, metrics = false, endpoint = "https://c:4318/x",

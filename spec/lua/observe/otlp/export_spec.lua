@@ -8,6 +8,7 @@ local peers = require "spec.lua.net.peers"
 local raw_server = require "spec.support.raw_server"
 local receiver = require "spec.lua.observe.otlp.receiver"
 local socket = require "socket"
+local zlib = require "zlib"
 
 local TAKEN <const> = raw_server.answer(200, "{}")
 
@@ -57,6 +58,29 @@ describe("koine.observe.otlp", function()
     assert.is_truthy(request.head:lower():find("x-api-key: secret-value", 1, true))
     assert.is_truthy(request.body:find('{"key":"service.name","value":{"stringValue":"spec"}}', 1, true))
     assert.are.same({ sent = 2, rejected = 0, dropped = 0, failed = 0, queued = 0 }, otlp:counts())
+  end)
+
+  it("posts gzip where it is asked to", function()
+    local server = raw_server.start(TAKEN)
+    local otlp <close> = exporter(server.url, { compression = "gzip" })
+    tell(otlp)
+    assert(otlp:flush())
+    local request = server:requests()[1]
+    assert.is_truthy(request.head:lower():find("content-encoding: gzip", 1, true))
+    local plain, ended = zlib.inflate()(request.body)
+    assert.is_true(ended)
+    assert.are.equal(2, #receiver.spans { plain })
+  end)
+
+  it("names the package that gzip takes, where that is missing", function()
+    local path, cpath, loaded = package.path, package.cpath, package.loaded.zlib
+    package.path, package.cpath, package.loaded.zlib = "./lua/?.lua;./lua/?/init.lua", "", nil
+    finally(function() package.path, package.cpath, package.loaded.zlib = path, cpath, loaded end)
+    local ok, err = pcall(exporter, "http://127.0.0.1:1", { compression = "gzip" })
+    assert.is_false(ok)
+    assert.are.equal("compression", err.field)
+    assert.is_truthy(err.message:find("lua-zlib", 1, true))
+    assert.is_false(pcall(exporter, "http://127.0.0.1:1", { compression = "zstd" }))
   end)
 
   it("divides what waits into batches", function()

@@ -73,6 +73,28 @@ describe("OTLP's metrics of", function()
     assert.are.equal("rate_limit", plain(list[1].attributes)["error.type"])
   end)
 
+  it("a chat whose deltas were told: the time of each after the first", function()
+    local metrics = new_metrics()
+    local start, finish = records("chat", CHAT, ANSWER)
+    local other = records("chat", CHAT)
+    for _, ms in ipairs { 0, 5, 6, 106 } do metrics:chunk(start, 1000000000000000000 + ms * 1000000) end
+    metrics:chunk(other, 1000000000000000000)
+    metrics:chunk(nil, 1)
+    metrics:chunk(records("agent"), 1)
+    metrics:chunk(start, "soon")
+    assert.is_true(metrics:take(start, finish))
+    metrics:take(other, finish)
+    local points = receiver.metrics('{"resourceMetrics":[{"resource":{"attributes":[]},"scopeMetrics":[{"scope":'
+      .. '{"name":"koine","version":"1"},"metrics":[' .. metrics:batch() .. "]}]}]}")
+    local chunks = points["gen_ai.client.operation.time_per_output_chunk"]
+    assert.are.equal(1, #chunks)
+    assert.are.same(OF_CHAT, plain(chunks[1].attributes))
+    assert.are.same(DOUBLING, chunks[1].explicitBounds)
+    assert.are.same({ "3", 0.001, 0.1 }, { chunks[1].count, chunks[1].min, chunks[1].max })
+    assert.is_true(math.abs(chunks[1].sum - 0.106) < 1e-9)
+    assert.are.same({ "2", "1" }, { chunks[1].bucketCounts[1], chunks[1].bucketCounts[5] })
+  end)
+
   it("other work: its duration", function()
     for _, row in ipairs {
       { "embed", { provider = "openai", model = "e" }, "gen_ai.client.operation.duration",
@@ -150,6 +172,19 @@ describe("koine.observe.otlp with metrics", function()
     local requests = server:requests()
     assert.are.same({ "1", "2" }, { count_of(requests[1]), count_of(requests[2]) })
     assert.are.same({ sent = 2, rejected = 0, dropped = 0, failed = 0, queued = 0 }, otlp:counts().metrics)
+  end)
+
+  it("has the time between deltas of a stream, where it is told of them", function()
+    local provider <close> = assert(koine.testing.start { script = { { content = "Hello, there. How are you?" } } })
+    local server = raw_server.start(TAKEN)
+    local otlp <close> = exporter(server.url, { content = { "deltas" } })
+    local claude = koine.anthropic { model = "claude-sonnet-4-5", base_url = provider.url, key = "k", observer = otlp }
+    local deltas = 0
+    for _ in claude:stream "Hi." do deltas = deltas + 1 end
+    assert.is_true(deltas > 1)
+    assert(otlp:flush())
+    local points = receiver.metrics(server:requests()[1].body)["gen_ai.client.operation.time_per_output_chunk"]
+    assert.are.equal(tostring(deltas - 1), points[1].count)
   end)
 
   it("loses nothing by a request that is refused", function()
