@@ -54,6 +54,17 @@ describe("the page of records, in Chromium:", function()
     end
   end)
 
+  it("draws the lines of the scale through the rows of its tree alone", function()
+    page:open(sample)
+    local function scaled()
+      return browser:eval [[[...document.querySelectorAll(".row")].map((r) =>
+        getComputedStyle(r.querySelector(".track")).backgroundImage === "none" ? " " : "|").join("")]]
+    end
+    assert.are.equal(("|"):rep(18) .. "    ", scaled())
+    browser:press "End"
+    assert.are.equal((" "):rep(20) .. "||", scaled())
+  end)
+
   it("rounds numbers in rows, and sums what parts used", function()
     page:open(sample)
     assert.are.same({ "12k → 1.2k", "$0.041", "17.9 s" }, browser:eval [[["tokens", "cost", "time"]

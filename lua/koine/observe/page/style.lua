@@ -84,7 +84,7 @@ main { flex: 1; display: flex; min-height: 0; }
 .badge.open { color: var(--dim); border: 1px dashed var(--other); line-height: 15px; }
 
 .track { position: relative; height: 100%; }
-.one .track { background: linear-gradient(to right, var(--line) 1px, transparent 1px) 0 0 / var(--step) 100%; }
+.scaled .track { background: linear-gradient(to right, var(--line) 1px, transparent 1px) 0 0 / var(--step) 100%; }
 .bar { position: absolute; top: 8px; height: 10px; min-width: 3px; border-radius: 3px; background: var(--other);
   overflow: hidden; }
 .bar.model, .dot.model { background: var(--model); }

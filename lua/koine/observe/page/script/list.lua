@@ -9,7 +9,6 @@ return [=[
   let filtering = false, shown = [], chosen = -1;
   if (trees.size > MANY) for (const root of trees.keys()) folded.add(root);
   byId("left").classList.toggle("with-tokens", all.input + all.output > 0);
-  byId("left").classList.toggle("one", trees.size === 1);
   byId("left").classList.toggle("with-costs", spans.some((s) => s.cost !== undefined));
 
   const refresh = () => {
@@ -72,10 +71,11 @@ return [=[
   const tokens = (sum) => sum.input + sum.cached + sum.output ?
     compact(sum.input + sum.cached) + " → " + compact(sum.output) : "";
   const price = (sum) => sum.cost ? money(sum.cost) + (sum.unpriced ? " +?" : "") : sum.unpriced ? "?" : "";
-  const row = (place) => {
+  const row = (place, scaled) => {
     const i = shown[place], s = spans[i];
     const element = make("div", "row" + (i === chosen ? " chosen" : "") + (s.failed ? " failed" : "") +
-      (s.up < 0 && place > 0 && !filtering ? " begins" : "") + (s.call ? "" : " sum"));
+      (s.up < 0 && place > 0 && !filtering ? " begins" : "") + (s.call ? "" : " sum") +
+      (s.root === scaled ? " scaled" : ""));
     element.id = "row-" + i;
     element.setAttribute("role", "treeitem");
     element.setAttribute("aria-level", filtering ? 1 : s.depth + 1);
@@ -89,7 +89,8 @@ return [=[
     return element;
   };
 
-  // The scale above the bars is that of the tree of the row that is chosen where it is seen, else of the first row.
+  // The scale above the bars is that of the tree of the row that is chosen where it is seen, else of the first row. Its
+  // marks go on as lines through the rows of that tree, and of no other.
   const MARK = 64; // pixels, for one of its words
   let scale = "";
   const rounded = (ms) => duration(ms).replace(/(\.\d*?)0+ /, "$1 ").replace(". ", " ");
@@ -112,12 +113,13 @@ return [=[
   const draw = () => {
     const first = Math.max(0, Math.floor(list.scrollTop / HEIGHT) - 10);
     const last = Math.min(shown.length, Math.ceil((list.scrollTop + room()) / HEIGHT) + 10);
-    const some = [];
-    for (let place = first; place < last; place++) some.push(row(place));
+    const some = [], seen = shown.slice(first, last).includes(chosen);
+    const top = seen ? chosen : shown[Math.floor(list.scrollTop / HEIGHT)] ?? shown[0];
+    const scaled = top === undefined ? -1 : spans[top].root;
+    for (let place = first; place < last; place++) some.push(row(place, scaled));
     if (!shown.length) some.push(make("p", "none", spans.length ? "No span matches." : "The log holds no spans."));
     rows.replaceChildren(...some);
-    const top = byId("row-" + chosen) ? chosen : shown[Math.floor(list.scrollTop / HEIGHT)] ?? shown[0];
-    drawScale(top === undefined ? -1 : spans[top].root);
+    drawScale(scaled);
     if (byId("row-" + chosen)) list.setAttribute("aria-activedescendant", "row-" + chosen);
     else list.removeAttribute("aria-activedescendant");
   };
