@@ -112,6 +112,47 @@ describe("koine with MCP servers", function()
       assert.truthy(r.err:find("them): keeper_keep, keeper_look\n", 1, true))
     end)
 
+    for _, name in ipairs { "log.db", "log.jsonl" } do
+      local check = (name ~= "log.db" or pcall(require, "luasql.sqlite3")) and it or pending
+      check("keeps the calls of tools in a log, " .. name .. ", and goes on with them", function()
+        local path, servers = bench.dir .. "/" .. name, config { notes = NOTES }
+        bench.run_there({ "ask", "--yes", "--log", path, "--mcp", servers, "Add." },
+          { call("notes_add", { a = 1, b = 2 }), DONE })
+        bench.run_there({ "ask", "--yes", "--log", path, "-c", "--mcp", servers, "Again." }, { DONE })
+        local requests = bench.server:requests()
+        local sent = core.decode(requests[#requests].body).messages
+        assert.same({ "user", "assistant", "user", "assistant", "user" },
+          { sent[1].role, sent[2].role, sent[3].role, sent[4].role, sent[5].role })
+        assert.same({ "tool_use", "tool_result" }, { sent[2].content[1].type, sent[3].content[1].type })
+        local entries = {}
+        for line in bench.run({ "logs", "--json", "--log", path }).out:gmatch "[^\n]+" do
+          entries[#entries + 1] = core.decode(line)
+        end
+        local first, second = table.unpack(entries)
+        assert.same({ 2, "Add.", "It is done.", 4 }, { #entries, first.prompt, first.answer, #first.messages })
+        assert.same({ "Again.", 2, first.conversation }, { second.prompt, #second.messages, second.conversation })
+        if name == "log.db" then return end
+        local tree = bench.run({ "trace", path }).out
+        tree = tree:gsub(" %d+ m?s[^\n]*", ""):gsub("%f[%x]%x+  %d[^\n]*", "trace")
+        assert.equal([[
+trace
+agent
+├─ chat claude-sonnet-4-5
+│  └─ attempt #1
+├─ tool notes_add
+│  └─ mcp notes tools/call add
+└─ chat claude-sonnet-4-5
+   ├─ exchange
+   └─ attempt #1
+trace
+agent
+└─ chat claude-sonnet-4-5
+   ├─ exchange
+   └─ attempt #1
+]], tree)
+      end)
+    end
+
     it("goes on without a server that fails", function()
       local r = bench.run_there({ "ask", "--mcp", config { gone = { command = bench.dir .. "/none" } }, "Hm?" },
         { DONE })

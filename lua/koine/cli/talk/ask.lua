@@ -108,7 +108,8 @@ local function ask_with_tools(adapter, said, args, schema, about)
   local needed = {}
   for _, tool in ipairs(servers.list) do needed[tool.name] = tool.needs_approval end
   local worker = work.new(args, { adapter = adapter, system = args.system, tools = servers.list,
-    options = schema and { output = { schema = schema, repair = REPAIR } } or nil, writes = writes(args, schema),
+    observer = args.keeper.meter.observer, writes = writes(args, schema),
+    options = schema and { output = { schema = schema, repair = REPAIR } } or nil,
     needed = function(tool) return needed[tool.name] end })
   worker.history = args.keeper.history
   local result = work.task(worker, said)
