@@ -52,6 +52,28 @@ dropped ada · 2 messages closed
     assert.are.equal("koine: 1 lines hold no record\n", r.err)
   end)
 
+  it("shows damaged records and chains of any length, in lines that end", function()
+    local file <close> = assert(io.open(path, "w"))
+    file:write('{"v":1,"type":"chat","phase":"end","id":"a","trace":[],"time":"x","seconds":-1e308,"cost":1e308,'
+      .. '"usage":3,"error":{"kind":{}}}\n{"v":1,"type":"chat","phase":"end","id":"b","seconds":1e308}\n'
+      .. '{"v":1,"type":"chat","phase":"start","id":"c","model":"' .. ("€"):rep(1000000) .. '"}\n')
+    for i = 1, 30000 do
+      file:write(('{"v":1,"type":"tool","phase":"start","id":"%d","parent":"%d","trace":"t","time":%d}\n')
+        :format(i, i - 1, i))
+    end
+    file:close()
+    local r = cli.run { "trace", path }
+    assert.are.same({ 0, "" }, { r.code, r.err })
+    local longest, lines = 0, 0
+    for line in r.out:gmatch "[^\n]+" do
+      assert.is_truthy(utf8.len(line))
+      longest, lines = math.max(longest, #line), lines + 1
+    end
+    assert.is_true(longest < 1100, longest)
+    assert.are.equal(30000 + 3 + 4, lines)
+    assert.is_truthy(r.out:find("\nchat ? ! ?: ?\n", 1, true))
+  end)
+
   it("shows one trace", function()
     local r = cli.run { "trace", path, "-t", "bb" }
     assert.is_nil(r.out:find("aa11", 1, true))

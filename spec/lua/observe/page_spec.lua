@@ -78,6 +78,12 @@ describe("the page of records", function()
     assert.are.same({}, blocks_of(koine.observe.page {}).spans)
     local broken = koine.observe.page { { id = "1", type = "chat", time = "x", seconds = {} }, 5 }
     assert.are.equal(1, #blocks_of(broken).spans)
+    local huge = koine.observe.page { { id = "1", type = "chat", phase = "start", time = math.mininteger },
+      { id = "1", type = "chat", phase = "end", time = math.maxinteger, seconds = 1e308, first_delta = -1e308,
+        cost = 1e308, attempts = 1e308,
+        usage = { input_tokens = 1e308, cache_read_tokens = 1e308, cache_creation_tokens = 1e308 } },
+      { id = "2", type = "chat", phase = "end", time = 1e300, seconds = 1e300 } }
+    assert.are.equal(2, #blocks_of(huge).spans)
     local records = {}
     for i = 1, 20000 do records[i] = chat(tostring(i), { parent = i > 1 and tostring(i - 1) or nil }) end
     local blocks = blocks_of(koine.observe.page(records))

@@ -30,6 +30,24 @@ local function of_trace(records, wanted)
   return list
 end
 
+local LINES <const> = 500 -- that are written at once
+
+-- Writes trees as lines.
+local function write_lines(roots)
+  local lines = {}
+  local function write()
+    terminal.out(table.concat(lines))
+    lines = {}
+  end
+  for _, root in ipairs(roots) do
+    for line in text.lines(root) do
+      lines[#lines + 1] = line .. "\n"
+      if #lines == LINES then write() end
+    end
+  end
+  write()
+end
+
 --- The command: its exit code.
 function trace.command(args)
   if args.follow then return follow.run(args.file, args.trace) end
@@ -41,9 +59,7 @@ function trace.command(args)
     write_page(records, args.html)
     return 0
   end
-  for _, root in ipairs(koine.observe.tree(records)) do
-    for line in text.lines(root) do terminal.out(line .. "\n") end
-  end
+  write_lines(koine.observe.tree(records))
   return 0
 end
 

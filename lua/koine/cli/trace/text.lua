@@ -2,8 +2,18 @@
 
 local text = {}
 
--- Logs may be damaged: what is no text or number is left out.
-local function plain(value) return (type(value) == "string" or type(value) == "number") and tostring(value) or nil end
+local WORD_MAX = 1000    -- bytes of a text in a line
+local SECONDS_MAX = 1e10 -- what lasts longer is damaged
+local MONEY_MAX = 1e12
+local DEPTH_MAX = 40     -- levels that are indented
+
+-- Logs may be damaged: what is no text or number is left out, and what is long is cut.
+local function plain(value)
+  if type(value) ~= "string" and type(value) ~= "number" then return nil end
+  value = tostring(value)
+  if #value <= WORD_MAX then return value end
+  return value:sub(1, WORD_MAX):gsub("[\xC0-\xFF][\x80-\xBF]*$", "") .. "…"
+end
 
 -- The parts that are there, with a space between them.
 local function join(...)
@@ -23,13 +33,15 @@ local function count(n, unit)
 end
 
 local function duration(seconds)
-  if type(seconds) ~= "number" then return "?" end
+  if type(seconds) ~= "number" or not (seconds >= 0 and seconds < SECONDS_MAX) then return "?" end
   if seconds < 1 then return ("%.0f ms"):format(seconds * 1000) end
   if seconds < 60 then return ("%.2f s"):format(seconds) end
   return ("%.0f min %02.0f s"):format(seconds // 60, seconds // 1 % 60)
 end
 
-local function money(cost) return type(cost) == "number" and ("$%.6f"):format(cost) or nil end
+local function money(cost)
+  return type(cost) == "number" and cost >= 0 and cost < MONEY_MAX and ("$%.6f"):format(cost) or nil
+end
 
 local function tokens(usage)
   if type(usage) ~= "table" then return nil end
@@ -90,7 +102,8 @@ function text.line(node)
   if node.point then return text.point(node.point) end
   local finish = node.finish
   local ending = finish and ENDS[node.type] and ENDS[node.type](finish)
-  local err = type(node.error) == "table" and ("! %s: %s"):format(node.error.kind, node.error.message)
+  local err = type(node.error) == "table"
+    and ("! %s: %s"):format(plain(node.error.kind) or "?", plain(node.error.message) or "?")
   local line = join(node.type, node.name, node.open and "open" or duration(node.seconds))
   return (join(line, ending and ending ~= "" and "· " .. ending, err):gsub("%c", " "))
 end
@@ -114,12 +127,19 @@ local function entries_of(node)
   return entries
 end
 
-local function walk(node, before, beneath)
-  coroutine.yield(before .. text.line(node))
-  local entries = entries_of(node)
-  for i, entry in ipairs(entries) do
-    local is_last = i == #entries
-    walk(entry, beneath .. (is_last and "└─ " or "├─ "), beneath .. (is_last and "   " or "│  "))
+-- Yields the line of a node and those of all beneath it. Without recursion: a chain of parts may be as long as the log.
+local function walk(root)
+  local waiting = { { node = root, before = "", beneath = "", depth = 0 } }
+  while waiting[1] do
+    local at = table.remove(waiting)
+    coroutine.yield(at.before .. text.line(at.node))
+    local entries, beneath = entries_of(at.node), at.beneath
+    for i = #entries, 1, -1 do
+      local is_last, below = i == #entries, beneath
+      if at.depth < DEPTH_MAX then below = beneath .. (is_last and "   " or "│  ") end
+      waiting[#waiting + 1] = { node = entries[i], before = beneath .. (is_last and "└─ " or "├─ "), beneath = below,
+        depth = at.depth + 1 }
+    end
   end
 end
 
@@ -133,7 +153,7 @@ function text.lines(root)
   return coroutine.wrap(function()
     local time = math.type(root.time) == "integer" and os.date("!%Y-%m-%d %H:%M:%S", root.time // 1000000000) or "?"
     coroutine.yield(("%s  %s"):format(plain(root.trace) or "?", time))
-    walk(root, "", "")
+    walk(root)
   end)
 end
 

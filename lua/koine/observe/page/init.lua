@@ -16,7 +16,10 @@ local function json(value) return (core.encode(value):gsub("<", "\\u003c")) end
 
 local function block(id, text) return ('<script type="application/json" id="%s">%s</script>\n'):format(id, text) end
 
-local function number(value) return type(value) == "number" and value or nil end
+local NUMBER_MAX <const> = 1e15 -- in a damaged log numbers may be of any size; JSON has none that is infinite
+
+local function number(value) return type(value) == "number" and math.abs(value) < NUMBER_MAX and value or nil end
+local function time_of(record) return type(record.time) == "number" and math.abs(record.time) < 1e19 and record.time end
 local function words(value) return type(value) == "string" and value or nil end
 
 -- Milliseconds of seconds.
@@ -56,7 +59,7 @@ local function summary_of(node, above, first)
   local finish = node.finish or {}
   local usage = type(finish.usage) == "table" and finish.usage or {}
   local lasted = not node.open and (ms(node.seconds) or 0) or nil
-  local time = number(node.time) or first
+  local time = time_of(node) or first
   local at = (time - first) / 1e6 - (node.finish and not node.start and lasted or 0) -- an end comes when it is over
   return { type = tostring(node.type), name = node.name or "", up = above, id = node.id, trace = node.trace, at = at,
     ms = lasted, point = node.point and true or nil, first = ms(finish.first_delta), failed = failure_of(node, finish),
@@ -68,7 +71,7 @@ end
 -- Goes down without recursion: a chain of parts may be as long as the log.
 local function flatten(roots)
   local first = math.huge
-  for _, root in ipairs(roots) do first = math.min(first, number(root.time) or first) end
+  for _, root in ipairs(roots) do first = math.min(first, time_of(root) or first) end
   if first == math.huge then first = 0 end
   local summaries, nodes, waiting = core.array {}, {}, {}
   for i = #roots, 1, -1 do waiting[#waiting + 1] = { roots[i], -1 } end
