@@ -294,6 +294,7 @@ build = {
     ["koine.cli.json"] = "lua/koine/cli/json.lua",
     ["koine.cli.logs"] = "lua/koine/cli/logs/init.lua",
     ["koine.cli.logs.database"] = "lua/koine/cli/logs/database.lua",
+    ["koine.cli.logs.entry"] = "lua/koine/cli/logs/entry.lua",
     ["koine.cli.logs.file"] = "lua/koine/cli/logs/file.lua",
     ["koine.cli.logs.keeper"] = "lua/koine/cli/logs/keeper.lua",
     ["koine.cli.logs.lines"] = "lua/koine/cli/logs/lines.lua",

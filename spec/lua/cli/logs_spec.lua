@@ -137,6 +137,29 @@ describe("a log of the command line", function()
     assert.are.equal(2, select(2, r.out:gsub("chat claude%-sonnet%-4%-5 [^\n]* end_turn\n", "")))
   end)
 
+  it("leaves lines out whose fields cannot be used", function()
+    local path = bench.dir .. "/log"
+    ask(path, "One.", "--system", "Be brief.", "first")
+    local whole = assert(koine.files.read(path))
+    local line = whole:match "[^\n]*\"type\":\"exchange\"[^\n]*\n"
+    local damaged = {}
+    for name, value in pairs { time = '"soon"', system = "{}", id = "7", model = "[]", conversation = "null",
+      prompt = "1.5", answer = "true", messages = '"none"' } do
+      local other = cjson.decode(line)
+      other[name] = cjson.decode("[" .. value .. "]")[1]
+      damaged[#damaged + 1] = cjson.encode(other) .. "\n"
+    end
+    local other = cjson.decode(line)
+    other.time = nil
+    damaged[#damaged + 1] = cjson.encode(other) .. "\n"
+    cli.file(path, whole .. table.concat(damaged))
+    assert.are.equal(1, #entries(path))
+    assert.are.equal(1, select(2, logs(path):gsub("\n", "")))
+    assert.is_truthy(logs(path, "show", entries(path)[1].id):find("> first", 1, true))
+    ask(path, "Two.", "-c", "second")
+    assert.are.equal(2, #entries(path))
+  end)
+
   if has_sqlite then
     it("says that a database is damaged", function()
       local path = bench.dir .. "/log.db"

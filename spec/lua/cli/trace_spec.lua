@@ -74,6 +74,14 @@ dropped ada · 2 messages closed
     assert.is_truthy(r.out:find("\nchat ? ! ?: ?\n", 1, true))
   end)
 
+  it("says when its page cannot be written", function()
+    for _, to in ipairs { "-", "/dev/full" } do
+      local r = cli.run({ "trace", path, "--html", to }, { shell = "%s >/dev/full" })
+      assert.are.equal(1, r.code)
+      assert.is_truthy(r.err:find("No space left", 1, true), r.err)
+    end
+  end)
+
   it("shows one trace", function()
     local r = cli.run { "trace", path, "-t", "bb" }
     assert.is_nil(r.out:find("aa11", 1, true))

@@ -2,6 +2,7 @@
 -- without our mark (application_id) is somebody else's, and is not opened by SQLite at all.
 
 local failure = require "koine.cli.failure"
+local is_entry = require "koine.cli.logs.entry"
 local json = require "koine.cli.json"
 
 local database = {}
@@ -100,7 +101,9 @@ function methods:find(wanted)
     condition_of(self, wanted), wanted.last or -1))
   local found = {}
   for text in function() return cursor:fetch() end do
-    found[#found + 1] = json.decode(text) or cannot(self.path, "a record is no JSON")
+    local entry = json.decode(text)
+    if not is_entry(entry) then cannot(self.path, "a record is damaged") end
+    found[#found + 1] = entry
   end
   cursor:close()
   for i = 1, #found // 2 do found[i], found[#found - i + 1] = found[#found - i + 1], found[i] end

@@ -1,8 +1,9 @@
 --- A log of lines of JSON, as koine.observe.jsonl writes them: the records of observers, which `koine trace` reads, and
--- after those of an exchange one of type "exchange". Processes may add to it at once; a line that a crash cut off is
--- left out.
+-- after those of an exchange one of type "exchange". Processes may add to it at once; a line that a crash cut off, and
+-- any other that is damaged, is left out.
 
 local failure = require "koine.cli.failure"
+local is_entry = require "koine.cli.logs.entry"
 local json = require "koine.cli.json"
 local koine = require "koine"
 
@@ -61,12 +62,6 @@ local function fits(entry, wanted)
   return begins(entry.id, wanted.id) and begins(entry.conversation, wanted.conversation)
     and (not wanted.model or has(entry.model, wanted.model:lower()))
     and (not wanted.search or has(entry.prompt .. "\n" .. entry.answer, wanted.search:lower()))
-end
-
-local function is_entry(record)
-  return record and record.type == "exchange" and type(record.id) == "string" and type(record.model) == "string"
-    and type(record.conversation) == "string" and type(record.prompt) == "string" and type(record.answer) == "string"
-    and type(record.messages) == "table"
 end
 
 --- The last `wanted.last` (nil: all) exchanges that fit: an array, the oldest first. wanted: {id, conversation: how

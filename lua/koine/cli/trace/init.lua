@@ -11,7 +11,7 @@ local trace = {}
 -- Writes the page of records to a file, or to the standard output for "-".
 local function write_page(records, path)
   local page = koine.observe.page(records)
-  if path == "-" then return io.stdout:write(page) end
+  if path == "-" then return terminal.out(page) end
   local file <close>, why = io.open(path, "wb")
   if not file then failure.fail(failure.FAILED, "%s", why) end
   local written, problem = file:write(page)
