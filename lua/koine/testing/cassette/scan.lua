@@ -29,6 +29,9 @@ local function joined_texts(body)
   return joined
 end
 
+-- A path of join, without the point that it begins with.
+local function name_of(path) return (path:gsub("^%.", "")) end
+
 -- The first finding in a value: its path and the words for it; nil for none.
 local function in_value(value, path, known, allow)
   if type(value) == "string" then
@@ -39,9 +42,10 @@ local function in_value(value, path, known, allow)
     for key in next, value do keys[#keys + 1] = key end
     table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
     for _, key in ipairs(keys) do
+      local hidden = type(key) == "string" and secrets.found(key, known, allow)
+      if hidden then return path .. " (the name of a member)", hidden end
       local inner = math.type(key) and ("%s[%d]"):format(path, key) or path .. "." .. key
       local found, words = in_value(value[key], inner, known, allow)
-      if not found and type(key) == "string" then found, words = in_value(key, inner, known, allow) end
       if found then return found, words end
     end
   end
@@ -58,7 +62,7 @@ local function in_body(response, path, known, allow)
   if type(body) ~= "string" then return nil end
   for where, text in next, joined_texts(body) do
     local words = secrets.found(text, known, allow)
-    if words then return ("%s.body (the joined text of %s)"):format(path, where:sub(2)), words end
+    if words then return ("%s.body (the joined text of %s)"):format(path, name_of(where)), words end
   end
 end
 
@@ -72,7 +76,7 @@ local function in_lines(list, path, known, allow)
   end
   for where, pieces in next, joined do
     local words = secrets.found(table.concat(pieces), known, allow)
-    if words then return ("%s.lines (the joined text of %s)"):format(path, where:sub(2)), words end
+    if words then return ("%s.lines (the joined text of %s)"):format(path, name_of(where)), words end
   end
 end
 
