@@ -290,16 +290,27 @@ local function exchanges_of(self, known)
   return list
 end
 
+-- What the recorded is added to: of mode extend the file as it is now, which another cassette may have added to; nil,
+-- err where it cannot be used any more.
+local function base_of(self)
+  if self.mode ~= "extend" then return self.tape end
+  local found, words = file.read(self.path)
+  if words then return nil, failure(self, words) end
+  return found or self.tape
+end
+
 -- Writes what was recorded: true, or nil, err and the old file.
 local function write(self)
   local known = joined(self.known)
   programs.find_secrets(self, known)
   local new, talks = exchanges_of(self, known), programs.kept(self, known)
   if self.mode == "extend" and #new == 0 and #talks == 0 then return true end
+  local base, err = base_of(self)
+  if not base then return nil, err end
   local tape = {}
-  for name, value in next, self.tape do tape[name] = value end
-  tape.exchanges = core.array(joined(self.tape.exchanges, new))
-  if #talks > 0 then tape.programs = core.array(joined(self.tape.programs or {}, talks)) end
+  for name, value in next, base do tape[name] = value end
+  tape.exchanges = core.array(joined(base.exchanges, new))
+  if #talks > 0 then tape.programs = core.array(joined(base.programs or {}, talks)) end
   local path, words = scan.tape(tape, known, self.options.allow)
   if path then return nil, failure(self, ("not written: %s holds %s"):format(path, words), "secret") end
   return file.write(self.path, tape)

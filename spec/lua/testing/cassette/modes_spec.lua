@@ -65,6 +65,22 @@ describe("a cassette's mode", function()
     assert.are.same({ "live", 1, 1, true }, try("record", "new", true))
   end)
 
+  it("of extend adds to what other cassettes added meanwhile, and to nothing that is broken", function()
+    kit.serve({ kit.stream "one", kit.stream "two", kit.stream "three" }, function(url)
+      local tapes = {}
+      for i = 1, 3 do tapes[i] = kit.open { mode = "extend" } end
+      for i, prompt in ipairs { "first", "second", "third" } do ask(tapes[i], url, prompt) end
+      assert(tapes[1]:finish())
+      assert(tapes[2]:finish())
+      local exchanges = kit.read().exchanges
+      assert.are.equal(2, #exchanges)
+      assert.are.equal("second", exchanges[2].request.json.messages[1].content[1].text)
+      assert(files.write(kit.path, "{"))
+      assert.are.equal("cassette", select(2, tapes[3]:finish()).code)
+      assert.are.equal("{", kit.text())
+    end)
+  end)
+
   it("is the environment's, and replay where CI is set", function()
     local function mode_of(variables, given)
       environment.replace(variables)
