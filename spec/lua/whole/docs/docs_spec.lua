@@ -1,8 +1,7 @@
 -- The documentation against the code: every Lua block compiles and runs, what it promises to print is printed, every
 -- public name is on some page, and no page names what does not exist.
 
-local agents = require "spec.lua.protocol.acp.kit"
-local core = require "koine.core"
+local classes = require "spec.lua.whole.docs.classes"
 local files = require "spec.support.files"
 local folders = require "spec.support.folder"
 local koine = require "koine"
@@ -21,10 +20,6 @@ end
 table.sort(PAGES)
 
 local WIDTH, ROW = 130, 140 -- characters in a line of docs/, in a row of a table
-
--- Of the userdata's methods those that Koine's own Lua files call; users have chat, next, response, …
-local INTERNAL = { render = true, start = true, poll = true, finish = true, restart = true, delivered = true,
-  yields = true, woken = true, adopt = true, disown = true, register = true, forget = true, switch = true, task = true }
 
 -- Names that pages may mention, saying so, before they exist.
 local PLANNED = { auth = true }
@@ -178,80 +173,6 @@ local function exports()
   return names
 end
 
--- The functions of a table that users call, sorted.
-local function functions_of(t)
-  local names = {}
-  for name, value in pairs(t) do
-    if type(value) == "function" and not INTERNAL[name] and not name:find "^_" then names[#names + 1] = name end
-  end
-  table.sort(names)
-  return names
-end
-
--- The methods of a Response: an upvalue of its __index.
-local function response_methods()
-  local response = koine.response { model = "m", stop_reason = "end_turn" }
-  local _, methods = debug.getupvalue(getmetatable(response).__index, 1)
-  return methods
-end
-
-local function methods_of(object)
-  local index = getmetatable(object).__index
-  return type(index) == "table" and index or {}
-end
-
-local function task_methods()
-  return koine.run(function() return methods_of(koine.spawn(function() end)) end)
-end
-
--- A group of no servers.
-local function mcp_servers()
-  local path = os.tmpname()
-  files.write(path, '{"mcpServers":{}}')
-  local group = assert(koine.mcp.load(path))
-  os.remove(path)
-  return group
-end
-
--- One object of each class that users hold, with the table of its methods.
-local function classes()
-  local book = koine.testing.playbook { { step = 1, type = "message", content = "Hello." } }
-  local stream = assert(book:open "Hi")
-  local other = koine.testing.playbook { { step = 1, type = "message", content = "{}" } }
-  local shaped = assert(other:open("Hi", { output = { mode = "object" } }))
-  local server <close> = assert(koine.testing.start())
-  local agent, store = koine.agent { adapter = book }, koine.store.memory {}
-  -- "cat" answers nothing, and is asked nothing
-  local mcp <close> = assert(koine.mcp.connect { name = "cat", command = "cat", era = "modern" })
-  local live <close> = assert(koine.process.open { "true" })
-  local bench = agents.bench()
-  local connection = bench:connect ""
-  local acp_session = assert(connection:new())
-  local acp_turn = assert(acp_session:start "Hi")
-  bench:close()
-  return {
-    adapter = core.adapter_methods, stream = core.stream_methods, response = response_methods(),
-    error = methods_of(koine.errors.new { kind = "other", message = "m" }), playbook = book,
-    custom_stream = methods_of(stream), output_stream = methods_of(shaped),
-    conversation = methods_of(koine.conversation(book)), engine = methods_of(core.engine()),
-    server = methods_of(server), limiter = methods_of(koine.rate_limiter {}), agent = methods_of(agent),
-    run = methods_of(agent:start "Hi"), store = methods_of(store),
-    keeper = methods_of(koine.agent.keeper { store = store, key = "k" }),
-    shared_limiter = methods_of(koine.rate_limiter { store = store, key = "k", capacity = 1, per = 1 }),
-    task = task_methods(), alarm = methods_of(koine.packing.overhead_alarm()),
-    dispatcher = methods_of(koine.dispatcher { target = { ensure_session = print, run_turn = print, cancel = print } }),
-    mcp_client = methods_of(mcp), mcp_servers = methods_of(mcp_servers()),
-    mcp_login = methods_of(koine.mcp.login { url = "https://localhost" }),
-    acp = methods_of(connection), acp_session = methods_of(acp_session), acp_turn = methods_of(acp_turn),
-    observe_cost = methods_of(koine.observe.cost()), observe_otlp = methods_of(koine.observe.otlp()),
-    executor = methods_of(koine.executor { workdir = "." }), program = methods_of(live),
-    provider = methods_of(koine.session.new "anthropic"),
-    session = methods_of(koine.session.events(book, { workdir = ".", role = "implementor", model = "tester-playbook",
-      allowed_tools = {}, prompt = "Hi", context_files = {}, require_git = false })),
-    step = { is = true, answer = true }, cassette = methods_of(koine.testing.cassette.open("none", { mode = "live" })),
-  }
-end
-
 describe("documentation: names", function()
   it("everything that koine exports is documented", function()
     for _, name in ipairs(exports()) do
@@ -265,13 +186,13 @@ describe("documentation: names", function()
       packing = koine.packing, agent = koine.agent, session = koine.session,
       tool = koine.tool, artifacts = koine.artifacts, process = koine.process, schema = koine.schema,
       hosts = koine.hosts, store_contract = koine.testing.store_contract }
-    for class, methods in pairs(classes()) do
-      for _, name in ipairs(functions_of(methods)) do
+    for class, methods in pairs(classes.all()) do
+      for _, name in ipairs(classes.functions_of(methods)) do
         assert.is_truthy(all:find("[:.]" .. name .. "%f[^%w_]"), ("%s:%s is on no page"):format(class, name))
       end
     end
     for module, functions in pairs(modules) do
-      for _, name in ipairs(functions_of(functions)) do
+      for _, name in ipairs(classes.functions_of(functions)) do
         assert.is_true(has_word(all, name), ("koine.%s.%s is on no page"):format(module, name))
       end
     end
@@ -280,11 +201,11 @@ describe("documentation: names", function()
   it("no page calls a method that does not exist", function()
     local known = {}
     local function learn(methods)
-      for name in pairs(methods) do known[name] = not INTERNAL[name] or nil end
+      for name in pairs(methods) do known[name] = not classes.INTERNAL[name] or nil end
     end
     learn(string)
     learn(getmetatable(io.stdout).__index)
-    for _, methods in pairs(classes()) do learn(methods) end
+    for _, methods in pairs(classes.all()) do learn(methods) end
     known.start, known.finish = true, true -- an agent's, a cassette's; an adapter's, a stream's are internal
     for name in pairs(getmetatable(require("socket").tcp()).__index) do known[name] = true end
     for _, path in ipairs(PAGES) do
