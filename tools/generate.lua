@@ -1,11 +1,13 @@
 -- generate.lua: writes what repeats the providers' rows and the tree: the list of rows, the tables of providers on the
 -- pages, the paths that the loopback provider serves, the rockspec's lists. A list stands between the lines "generated:
--- NAME" and "end of NAME"; provider/names.lua is written as a whole. With `--check` nothing is written: prints each
--- file that differs and exits 1. Run from the project's root: `make generate`, and `make lint`, which checks.
+-- NAME" and "end of NAME"; provider/names.lua and types/koine/providers.lua are written as a whole. With `--check`
+-- nothing is written: prints each file that differs and exits 1. Run from the project's root: `make generate`, and
+-- `make lint`, which checks.
 
 package.path = "./lua/?.lua;./lua/?/init.lua;" .. package.path
 
 local find = dofile "tools/source.lua".find
+local provider_types = dofile "tools/provider_types.lua"
 
 local LUA, TEXT = 120, 130 -- widths of a generated line
 
@@ -248,6 +250,7 @@ end
 -- Files -------------------------------------------------------------------------------------------------------------
 
 local NAMES = "lua/koine/provider/names.lua"
+local TYPES = "types/koine/providers.lua"
 
 -- The file → what stands between its lines.
 local LISTS = {
@@ -283,6 +286,7 @@ local function put(path, text)
 end
 
 put(NAMES, names_file())
+put(TYPES, provider_types(rows))
 for path, lists in pairs(LISTS) do
   local text = read(path)
   for name, list in pairs(lists) do text = with_list(path, text, name, list) end
