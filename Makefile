@@ -53,6 +53,7 @@ help:
 	@echo 'make generate   write what repeats other files: lists, tables on pages, the rockspec, pictures; lint compares'
 	@echo 'make arch       the arrows between rooms; no circle of files; what files may do'
 	@echo 'make docs-check every public function is explained in its source; pages and code agree'
+	@echo 'make types      types/ and the examples by lua-language-server, as an editor sees them; LUALS names it'
 	@echo 'make asan       everything again under ASan and UBSan'
 	@echo 'make valgrind   the C tests and a part of the specs under valgrind'
 	@echo 'make memory     the tests that let one allocation after the other fail: all of them; make test takes every 19th'
@@ -73,7 +74,7 @@ help:
 	@echo 'make lua-matrix  the module and the specs with other Luas: LUA_TREES names source trees, LUA_MODULES a folder of C modules'
 	@echo 'make rock-test  install with LuaRocks into an empty tree; a stream, an executor, a session and the demo from there'
 	@echo 'make lib        $(BUILD)/libkoine.a, for C programs: the core, the binding and the Lua modules'
-	@echo 'make install    module, Lua files, bin/koine, libkoine.a, koine.h, koine.pc under DESTDIR and PREFIX (/usr/local)'
+	@echo 'make install    module, Lua files, types for editors, bin/koine, libkoine.a, koine.h, koine.pc under DESTDIR and PREFIX'
 	@echo 'make uninstall  takes them away again'
 	@echo 'make dist       koine-VERSION.tar.gz and its rockspec, from the last commit (SOURCE_URL: where it will be)'
 	@echo 'make pack-test  install, LuaRocks and libkoine.a, each from an empty folder'
@@ -99,6 +100,8 @@ $(MODULE): $(CORE_OBJ) $(BINDING_OBJ)
 
 VERSION := $(shell sed -n 's/^return "\(.*\)"/\1/p' lua/koine/data/version.lua)
 LUA_SRC := $(shell find lua/koine -name '*.lua' | LC_ALL=C sort)
+# For editors; nothing loads them.
+TYPES   := $(shell find types -name '*.lua' | LC_ALL=C sort)
 LIB      = $(BUILD)/libkoine.a
 
 # A C program needs neither the command line nor the loopback provider.
@@ -129,12 +132,13 @@ PREFIX ?= /usr/local
 bindir  = $(DESTDIR)$(PREFIX)/bin
 incdir  = $(DESTDIR)$(PREFIX)/include
 libdir  = $(DESTDIR)$(PREFIX)/lib
+sharedir = $(DESTDIR)$(PREFIX)/share/koine
 luadir  = $(DESTDIR)$(PREFIX)/share/lua/5.4
 moddir  = $(libdir)/lua/5.4
 
 # What an older version put there would be found before what is new.
 install: $(MODULE) $(LIB)
-	rm -rf $(luadir)/koine $(moddir)/koine
+	rm -rf $(luadir)/koine $(moddir)/koine $(sharedir)
 	install -d $(bindir) $(incdir) $(libdir)/pkgconfig $(moddir)/koine
 	install -m 755 bin/koine $(bindir)/koine
 	install -m 644 src/embed/koine.h $(incdir)/koine.h
@@ -144,9 +148,10 @@ install: $(MODULE) $(LIB)
 	  'Libs: -L$${prefix}/lib -lkoine -ldl -lm -lpthread' >$(libdir)/pkgconfig/koine.pc
 	install -m 755 $(MODULE) $(moddir)/koine/core.so
 	set -e; for f in $(LUA_SRC); do install -D -m 644 $$f $(luadir)/$${f#lua/}; done
+	set -e; for f in $(TYPES); do install -D -m 644 $$f $(sharedir)/$$f; done
 
 uninstall:
-	rm -rf $(luadir)/koine $(moddir)/koine
+	rm -rf $(luadir)/koine $(moddir)/koine $(sharedir)
 	rm -f $(bindir)/koine $(incdir)/koine.h $(libdir)/libkoine.a $(libdir)/pkgconfig/koine.pc
 
 # Where LuaRocks will find the release.
@@ -235,7 +240,11 @@ arch: $(LIB)
 
 docs-check: $(MODULE)
 	@$(LUA) tools/docs-check.lua
-	@$(RUN_TESTS) spec/lua/whole/docs/docs_spec.lua
+	@$(RUN_TESTS) spec/lua/whole/docs/docs_spec.lua $(wildcard spec/lua/whole/docs/types*_spec.lua)
+
+# Not in .ci/run: Debian has no lua-language-server; LUALS names one.
+types:
+	@tools/types.sh $(BUILD)
 
 # After a row or a source file came or went: what repeats their names.
 generate: $(MODULE)
@@ -355,5 +364,5 @@ clean:
 -include $(shell find $(BUILD)/obj $(BUILD)/spec -name '*.d' 2>/dev/null)
 
 .PHONY: all memory chaos engines help lib install uninstall dist pack-test examples test-c test-host test-lua test-all test demo deps-build \
-  deps-test arch docs-check generate lint asan asan-c asan-lua valgrind tsan analyse callgrind linear fuzz chaos browser interop interop-full json-schema-suite bench bench-peers curl-matrix \
+  deps-test arch docs-check types generate lint asan asan-c asan-lua valgrind tsan analyse callgrind linear fuzz chaos browser interop interop-full json-schema-suite bench bench-peers curl-matrix \
   lua-matrix rock-test clean

@@ -6,7 +6,7 @@ local koine = require "koine"
 local path = arg[2] or "trace.jsonl"
 local log <close> = assert(koine.observe.jsonl(path))
 local cost = koine.observe.cost { by = { "model" } }
-local observers = { log, cost }
+local observers = { log, cost } ---@type koine.Observer[]
 
 local collector <close>, problem = koine.observe.from_env { service = "observe.lua", timeout = 2 }
 if problem then print("no collector: " .. problem.message) end
