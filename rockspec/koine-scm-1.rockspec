@@ -31,6 +31,7 @@ external_dependencies = { CURL = { library = "curl" } }
 build = {
   type = "builtin",
   install = { bin = { koine = "bin/koine" } },
+  copy_directories = { "types" }, -- for editors: docs/editors.md
   modules = {
     ["koine.core"] = {
       defines = { "_GNU_SOURCE" },

@@ -8,7 +8,7 @@ lua=${LUA:-lua5.4}
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 mkdir "$tree/src"
-cp -R src lua bin rockspec spec tools LICENSE "$tree/src"
+cp -R src lua bin rockspec spec tools types LICENSE "$tree/src"
 cp examples/demo.lua tools/installed.lua "$tree"
 (
   cd "$tree/src"
@@ -31,6 +31,8 @@ export LUA_CPATH="$tree/rocks/lib/lua/5.4/?.so;;"
 "$lua" -e 'print("rock-test: " .. package.searchpath("koine", package.path))
            print("rock-test: " .. package.searchpath("koine.core", package.cpath))' >where
 [ "$(grep -c " $tree/rocks/" where)" = 2 ] || { cat where; echo "rock-test: another Koine was found" >&2; exit 1; }
+types=$(luarocks --lua-version 5.4 --tree "$tree/rocks" show --rock-dir koine)/types
+[ -f "$types/koine/init.lua" ] || { echo "rock-test: no types for editors in $types" >&2; exit 1; }
 names=$(nm -D --defined-only rocks/lib/lua/5.4/koine/core.so | awk '{ print $NF }')
 [ "$names" = luaopen_koine_core ] || {
   echo "rock-test: core.so exports $(printf '%s\n' "$names" | wc -l) names, not luaopen_koine_core alone" >&2
