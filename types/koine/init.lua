@@ -1,5 +1,5 @@
 ---@meta koine
--- Koine: one API for every LLM provider. Types of `require "koine"` for editors: what stands in no other file of types/.
+-- Basics: adapters by name, versions, JSON, files, prices and vectors.
 
 ---What `require "koine"` returns. Each part is loaded when it is first used; any other name is nil.
 ---@class koine
@@ -105,10 +105,12 @@ function koine.vector.dot(a, b) end
 ---@return number length
 function koine.vector.norm(a) end
 
+---Packs a vector into a string.
 ---@param a koine.Vector
 ---@return string packed four bytes a number
 function koine.vector.pack(a) end
 
+---The numbers of a vector.
 ---@param a koine.Vector
 ---@return number[] numbers
 function koine.vector.unpack(a) end

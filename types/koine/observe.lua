@@ -32,9 +32,11 @@ koine.observe = {}
 ---@class koine.Observer
 local Observer = {}
 
+---Takes a record.
 ---@param record koine.Record
 function Observer:record(record) end
 
+---What koine.observe.new takes.
 ---@class koine.ObserverSettings
 ---@field to koine.ObserverOption
 ---@field content? boolean|("messages"|"tools"|"deltas")[] what is captured of content; true: messages and tools; false
@@ -66,6 +68,7 @@ function koine.observe.filter(to, predicate) end
 ---@return any first
 function koine.observe.errors() end
 
+---Options of koine.observe.jsonl.
 ---@class koine.JsonlOptions
 ---@field rotate? integer bytes at which a file at a path becomes PATH.1
 
@@ -83,9 +86,11 @@ function ObserveJsonl:close() end
 ---@return koine.Error err
 function koine.observe.jsonl(to, opts) end
 
+---Options of koine.observe.cost.
 ---@class koine.CostOptions
 ---@field by? ("provider"|"model"|"agent"|"tool"|"day")[]|fun(finish: koine.Record, start: koine.Record): any
 
+---What the calls of one row used and cost.
 ---@class koine.CostRow
 ---@field calls integer
 ---@field failed integer
@@ -100,9 +105,11 @@ function koine.observe.jsonl(to, opts) end
 ---@class koine.ObserveCost: koine.Observer
 local ObserveCost = {}
 
+---The rows so far.
 ---@return koine.CostRow[] rows
 function ObserveCost:table() end
 
+---The sum of all rows.
 ---@return koine.CostRow row all calls
 function ObserveCost:total() end
 
@@ -111,6 +118,7 @@ function ObserveCost:total() end
 ---@return koine.ObserveCost observer
 function koine.observe.cost(opts) end
 
+---Options of koine.observe.otlp.
 ---@class koine.OtlpOptions
 ---@field endpoint? string the collector; `"http://localhost:4318"`
 ---@field traces_endpoint? string in full
@@ -138,6 +146,7 @@ local ObserveOtlp = {}
 ---@return koine.Error err
 function ObserveOtlp:flush() end
 
+---How many spans were sent, lost and so on.
 ---@return { sent: integer, rejected: integer, dropped: integer, failed: integer, queued: integer, metrics: table } counts
 function ObserveOtlp:counts() end
 
@@ -173,6 +182,7 @@ local LogFollower = {}
 ---@return boolean more whether there may be more
 function LogFollower:read() end
 
+---Whether there is such a file.
 ---@return boolean there whether there was a file when it was looked for last
 function LogFollower:is_there() end
 
@@ -184,6 +194,7 @@ function LogFollower:close() end
 ---@return koine.LogFollower follower
 function koine.observe.follow(path) end
 
+---A piece of work in a tree, with its parts.
 ---@class koine.TraceNode
 ---@field id string
 ---@field trace string

@@ -93,6 +93,7 @@ function koine.block(token, seconds) end
 ---@param host? koine.Host
 function koine.set_host(host) end
 
+---Options of koine.pump.
 ---@class koine.PumpOptions
 ---@field budget_ms? number bounds the work, in milliseconds
 
@@ -109,12 +110,15 @@ function koine.engine() end
 ---@class koine.Engine
 local Engine = {}
 
+---The descriptor to watch.
 ---@return integer descriptor readable when there is work; the same for the life of the state
 function Engine:pollfd() end
 
+---What to watch the descriptor for.
 ---@return string events `"r"`
 function Engine:events() end
 
+---How long a loop may sleep. Ask again before every sleep.
 ---@return number? seconds until it must be stepped though the descriptor is silent; nil: never
 function Engine:timeout() end
 

@@ -20,6 +20,7 @@ local koine = {}
 ---@field observer? koine.ObserverOption
 ---@field parent? koine.ParentOption
 
+---What koine.agent takes.
 ---@class koine.AgentFields: koine.AgentOptions
 ---@field adapter koine.Adapter
 
@@ -66,6 +67,7 @@ local koine = {}
 ---@field locations? table of agents of other programs
 ---@field diffs? table of agents of other programs
 
+---A tool call that was answered.
 ---@class koine.AnsweredCall
 ---@field id string
 ---@field name string
@@ -75,6 +77,7 @@ local koine = {}
 ---@field reason? string
 ---@field executed? boolean
 
+---A tool call that waits for approval.
 ---@class koine.PendingCall
 ---@field id string
 ---@field name string
@@ -144,6 +147,7 @@ function Run:events() end
 ---@return koine.Error err
 function Run:result() end
 
+---The result so far.
 ---@return koine.AgentResult result so far, at any time
 function Run:summary() end
 
@@ -161,6 +165,7 @@ function Run:approve(call_id, arguments) end
 ---@param reason? string
 function Run:deny(call_id, reason) end
 
+---The state of the run, to save it.
 ---@return string text the run as JSON text, for `agent:load`
 function Run:dump() end
 
@@ -210,6 +215,7 @@ function koine.agent.deadline(seconds) end
 ---@field fence integer
 ---@field owner string
 
+---What koine.agent.keeper takes.
 ---@class koine.KeeperOptions
 ---@field store koine.Store
 ---@field key string the run's name in the store, at most 512 bytes

@@ -77,6 +77,7 @@ function koine.tool.execute(tool, args, ctx) end
 ---@return string? problem nil if it can
 function koine.tool.problem(tools, call) end
 
+---Looks for a tool by its name.
 ---@param tools koine.Tool[]
 ---@param name string
 ---@return koine.Tool? tool
@@ -124,23 +125,28 @@ koine.schema = {}
 ---@return table schema
 function koine.schema.object(given) end
 
+---An array.
 ---@param items koine.SchemaPart
 ---@param given? koine.SchemaKeywords
 ---@return table schema
 function koine.schema.array(items, given) end
 
+---A string.
 ---@param given? koine.SchemaKeywords
 ---@return table schema
 function koine.schema.string(given) end
 
+---A number.
 ---@param given? koine.SchemaKeywords
 ---@return table schema
 function koine.schema.number(given) end
 
+---An integer.
 ---@param given? koine.SchemaKeywords
 ---@return table schema
 function koine.schema.integer(given) end
 
+---True or false.
 ---@param given? koine.SchemaKeywords
 ---@return table schema
 function koine.schema.boolean(given) end

@@ -74,6 +74,7 @@ function Adapter:model_info(model) end
 ---@field completed? integer bytes
 ---@field delta? integer bytes since the last step of this digest
 
+---Options of pull.
 ---@class koine.PullOptions
 ---@field on_progress? fun(progress: koine.PullProgress)
 ---@field timeout? number seconds for all of it; 0, no limit
@@ -92,9 +93,11 @@ function Adapter:pull(model, opts) end
 ---@return koine.Error err
 function Adapter:count_tokens(messages, opts) end
 
+---The model of this adapter.
 ---@return string id the model's id as it is sent
 function Adapter:model_name() end
 
+---The provider of this adapter.
 ---@return string name the provider's name for people
 function Adapter:provider_name() end
 
@@ -124,11 +127,13 @@ function Adapter:usage_report() end
 ---Closes the adapter: further calls raise, open streams go on. `<close>` does it too.
 function Adapter:close() end
 
+---Whether close was called.
 ---@return boolean
 function Adapter:closed() end
 
 -- Embeddings ---------------------------------------------------------------------------------------------------------
 
+---The result of embed.
 ---@class koine.Embeddings
 ---@field vectors koine.Vector[]
 ---@field dimensions integer the width of the vectors
@@ -152,6 +157,7 @@ function Adapter:closed() end
 ---@field close? fun(self: any) called once, also after an error
 ---@field stats? fun(self: any): table
 
+---What koine.custom_adapter takes.
 ---@class koine.CustomAdapterFields
 ---@field name string what `provider_name` returns and errors name
 ---@field open? fun(self: koine.Adapter, messages: koine.Message[], opts: koine.OpenOptions): koine.AnswerSource?, koine.Error?
@@ -171,6 +177,7 @@ function Adapter:closed() end
 ---@return koine.Adapter adapter
 function koine.custom_adapter(definition) end
 
+---What koine.fallback takes.
 ---@class koine.FallbackFields
 ---@field [integer] koine.Adapter
 ---@field may? fun(err: koine.Error): boolean decides whether the next adapter is asked

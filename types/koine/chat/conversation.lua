@@ -18,6 +18,7 @@ local Conversation = {}
 ---@return koine.Error err
 function Conversation:ask(said, opts) end
 
+---The result of one tool call.
 ---@class koine.ToolAnswer
 ---@field tool_use_id string
 ---@field content string|koine.Text[]
@@ -36,6 +37,7 @@ function Conversation:results(results, opts) end
 ---@return koine.Error err
 function Conversation:resume(opts) end
 
+---Begins a second conversation, which goes its own way.
 ---@return koine.Conversation conversation a second one with a copy of the history
 function Conversation:fork() end
 
@@ -43,6 +45,7 @@ function Conversation:fork() end
 ---@return koine.ConversationDump dump
 function Conversation:dump() end
 
+---A history as a plain table.
 ---@class koine.ConversationDump
 ---@field format string
 ---@field version integer

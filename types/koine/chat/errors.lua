@@ -81,6 +81,7 @@ function Error:is(class) end
 ---@field classes koine.ErrorClass[] all classes
 koine.errors = {}
 
+---What koine.errors.new takes.
 ---@class koine.ErrorFields
 ---@field kind koine.ErrorKind
 ---@field message string

@@ -37,18 +37,21 @@ local koine = {}
 ---@field raw? string
 ---@field container? table
 
+---Text.
 ---@class koine.Text
 ---@field type "text"
 ---@field text string
 ---@field cache_control? koine.CacheControl
 ---@field provider_data? koine.ProviderData
 
+---An image.
 ---@class koine.Image
 ---@field type "image"
 ---@field source string base64, a `data:` URL, or an http or https URL
 ---@field media_type? string MIME type; not needed beside a URL
 ---@field provider_data? koine.ProviderData
 
+---A document.
 ---@class koine.Document
 ---@field type "document"
 ---@field source string base64, a `data:` URL, or an http or https URL
@@ -118,24 +121,29 @@ local koine = {}
 -- Constructors of records: each takes one table of fields, fills in the defaults and returns a new table. Each raises
 -- an ArgumentError for an unknown, missing or bad field. Tables written by hand do wherever a record does.
 
+---What koine.text takes.
 ---@class koine.TextFields
 ---@field text string
 ---@field type? "text"
 ---@field cache_control? koine.CacheControl
 ---@field provider_data? koine.ProviderData
 
+---A block of text.
 ---@param fields koine.TextFields
 ---@return koine.Text block
 function koine.text(fields) end
 
+---What images and documents have in common.
 ---@class koine.MediaFields
 ---@field source string base64, a `data:` URL, or an http or https URL
 ---@field media_type? string MIME type; required unless `source` is a URL
 ---@field provider_data? koine.ProviderData
 
+---What koine.image takes.
 ---@class koine.ImageFields: koine.MediaFields
 ---@field type? "image"
 
+---What koine.document takes.
 ---@class koine.DocumentFields: koine.MediaFields
 ---@field type? "document"
 ---@field title? string
@@ -177,6 +185,7 @@ koine.document = {}
 ---@return koine.Error err kind `limit` where it is too large, else `other`; code `absent`, `empty` or `media_type`
 function koine.document.file(path, options) end
 
+---What koine.tool_use takes.
 ---@class koine.ToolUseFields
 ---@field id string
 ---@field name string
@@ -187,10 +196,12 @@ function koine.document.file(path, options) end
 ---@field output? boolean
 ---@field provider_data? koine.ProviderData
 
+---A tool call of the model, for histories written by hand.
 ---@param fields koine.ToolUseFields
 ---@return koine.ToolUse block
 function koine.tool_use(fields) end
 
+---What koine.tool_result takes.
 ---@class koine.ToolResultFields
 ---@field tool_use_id string
 ---@field content string|(koine.Text|koine.Image|koine.Document)[]
@@ -198,34 +209,41 @@ function koine.tool_use(fields) end
 ---@field is_error? boolean default false
 ---@field provider_data? koine.ProviderData
 
+---The answer to a tool call.
 ---@param fields koine.ToolResultFields
 ---@return koine.ToolResult block
 function koine.tool_result(fields) end
 
+---What koine.thinking takes.
 ---@class koine.ThinkingFields
 ---@field thinking string
 ---@field type? "thinking"
 ---@field signature? string
 ---@field provider_data? koine.ProviderData
 
+---Reasoning, for histories written by hand.
 ---@param fields koine.ThinkingFields
 ---@return koine.Thinking block
 function koine.thinking(fields) end
 
+---What koine.redacted_thinking takes.
 ---@class koine.RedactedThinkingFields
 ---@field data string
 ---@field type? "redacted_thinking"
 ---@field provider_data? koine.ProviderData
 
+---Encrypted reasoning, for histories written by hand.
 ---@param fields koine.RedactedThinkingFields
 ---@return koine.RedactedThinking block
 function koine.redacted_thinking(fields) end
 
+---What koine.refusal takes.
 ---@class koine.RefusalFields
 ---@field text string
 ---@field type? "refusal"
 ---@field provider_data? koine.ProviderData
 
+---The model's words of refusal, for histories written by hand.
 ---@param fields koine.RefusalFields
 ---@return koine.Refusal block
 function koine.refusal(fields) end
@@ -235,6 +253,7 @@ function koine.refusal(fields) end
 ---@return koine.Message message
 function koine.message(fields) end
 
+---What koine.tool_definition takes.
 ---@class koine.ToolDefinitionFields
 ---@field name string
 ---@field description string
@@ -242,6 +261,7 @@ function koine.message(fields) end
 ---@field strict? boolean
 ---@field cache_control? koine.CacheControl
 
+---A tool as an adapter sends it; koine.tool makes one with a function.
 ---@param fields koine.ToolDefinitionFields
 ---@return koine.ToolDefinition tool
 function koine.tool_definition(fields) end

@@ -20,6 +20,7 @@
 ---@field argument_bytes? integer bytes of one call's arguments; 8 MiB
 ---@field high_water? integer unread bytes at which the transfer pauses; 256 KiB
 
+---When a call is tried again.
 ---@class koine.Retry
 ---@field max? integer retries; 2
 ---@field max_delay? number the longest wait, in seconds; 60

@@ -82,6 +82,7 @@ function Response:raw() end
 ---@return table fields
 function Response:to_table() end
 
+---What koine.response takes.
 ---@class koine.ResponseFields
 ---@field model string
 ---@field stop_reason koine.StopReason
@@ -125,36 +126,45 @@ function koine.response(fields) end
 ---| koine.OutputDelta
 ---| koine.OutputReset
 
+---A text block begins.
 ---@class koine.TextStart
 ---@field type "text_start"
 
+---A piece of the text.
 ---@class koine.TextDelta
 ---@field type "text_delta"
 ---@field text string never empty, whole characters
 
+---A text block ends.
 ---@class koine.TextEnd
 ---@field type "text_end"
 
+---A thinking block begins.
 ---@class koine.ThinkingStart
 ---@field type "thinking_start"
 
+---A piece of the reasoning.
 ---@class koine.ThinkingDelta
 ---@field type "thinking_delta"
 ---@field text string
 
+---A thinking block ends.
 ---@class koine.ThinkingEnd
 ---@field type "thinking_end"
 
+---A tool call begins.
 ---@class koine.ToolUseStart
 ---@field type "tool_use_start"
 ---@field tool_call_id string
 ---@field tool_name string
 
+---A piece of a call's arguments.
 ---@class koine.ToolUseDelta
 ---@field type "tool_use_delta"
 ---@field tool_call_id string
 ---@field argument_delta string a piece of JSON
 
+---A tool call ends.
 ---@class koine.ToolUseEnd
 ---@field type "tool_use_end"
 ---@field tool_call_id string
@@ -170,6 +180,7 @@ function koine.response(fields) end
 ---@class koine.OutputReset
 ---@field type "output_reset"
 
+---What koine.delta takes.
 ---@class koine.DeltaFields
 ---@field type string
 ---@field text? string

@@ -36,6 +36,7 @@ local koine = {}
 ---@field cache_write? number
 ---@field total number
 
+---What koine.usage takes.
 ---@class koine.UsageFields
 ---@field input_tokens integer
 ---@field output_tokens integer
@@ -61,6 +62,7 @@ koine.usage = {}
 ---@return koine.UsageSum sum
 function koine.usage.sum(list) end
 
+---What koine.usage_cost takes.
 ---@class koine.UsageCostFields
 ---@field input? number default 0.0, as the others
 ---@field output? number
@@ -68,6 +70,7 @@ function koine.usage.sum(list) end
 ---@field cache_write? number
 ---@field total? number
 
+---A cost, as koine.pricing.calculate makes it.
 ---@param fields koine.UsageCostFields
 ---@return koine.UsageCost cost
 function koine.usage_cost(fields) end
@@ -84,6 +87,7 @@ function koine.usage_cost(fields) end
 ---@field pricing? koine.ModelPricing
 ---@field extra? table<string, any> other facts
 
+---A model, for adapters written in Lua.
 ---@param fields koine.ModelInfo
 ---@return koine.ModelInfo model
 function koine.model_info(fields) end
@@ -96,6 +100,7 @@ function koine.model_info(fields) end
 ---@field cache_write_per_mtok? number
 ---@field cache_write_1h_per_mtok? number
 
+---The prices of a model.
 ---@param fields koine.ModelPricing
 ---@return koine.ModelPricing pricing
 function koine.model_pricing(fields) end
@@ -108,6 +113,7 @@ function koine.model_pricing(fields) end
 ---@field metadata? table
 ---@field raw? any
 
+---The quotas of an account, for adapters written in Lua.
 ---@param fields koine.UsageReport
 ---@return koine.UsageReport report
 function koine.usage_report(fields) end
@@ -122,6 +128,7 @@ function koine.usage_report(fields) end
 ---@field status? "ok"|"warning"|"exhausted"|"unknown" default `"unknown"`
 ---@field notes? string[]
 
+---One quota of a report.
 ---@param fields koine.UsageLimitEntry
 ---@return koine.UsageLimitEntry entry
 function koine.usage_limit_entry(fields) end
@@ -133,6 +140,7 @@ function koine.usage_limit_entry(fields) end
 ---@field duration_ms? number milliseconds
 ---@field resets_at? number Unix seconds
 
+---The time that a quota is for.
 ---@param fields koine.UsageWindow
 ---@return koine.UsageWindow window
 function koine.usage_window(fields) end
@@ -146,6 +154,7 @@ function koine.usage_window(fields) end
 ---@field used_fraction? number from 0 to 1
 ---@field remaining_fraction? number from 0 to 1
 
+---How much of a quota is used and left.
 ---@param fields koine.UsageAmount
 ---@return koine.UsageAmount amount
 function koine.usage_amount(fields) end

@@ -9,6 +9,7 @@ local koine = {}
 ---@field presets table<"claude"|"codex"|"gemini", { command: string, args?: string[] }> programs of well-known agents
 koine.acp = {}
 
+---Time limits of a connection to an agent.
 ---@class koine.AcpTimeouts
 ---@field start? number seconds; 30
 ---@field session? number seconds; 120
@@ -55,6 +56,7 @@ koine.acp = {}
 ---@field on_update? function what the agent says between turns: fun(update, session)
 ---@field observer? koine.ObserverOption
 
+---Options of koine.acp.connect.
 ---@class koine.AcpConnectOptions: koine.AcpSessionOptions
 ---@field command string the program
 ---@field args? string[]
@@ -69,6 +71,7 @@ koine.acp = {}
 ---@field output_max? integer bytes that the agent may say in a turn; 64 MiB
 ---@field transport? koine.Transport|table
 
+---A question of the agent to its user.
 ---@class koine.AcpQuestion
 ---@field mode string
 ---@field message string
@@ -143,6 +146,7 @@ function AcpConnection:close() end
 ---@field cost_usd? number
 local AcpSession = {}
 
+---Options of one turn.
 ---@class koine.AcpTurnOptions
 ---@field on_event? fun(event: koine.Event)
 ---@field on_delta? fun(delta: koine.Delta)
@@ -150,6 +154,7 @@ local AcpSession = {}
 ---@field timeout? { idle?: number, total?: number } seconds
 ---@field parent? koine.ParentOption
 
+---The result of a turn.
 ---@class koine.AcpResult
 ---@field status "completed"|"stopped"|"cancelled"
 ---@field stop_reason "end_turn"|"max_tokens"|"max_turn_requests"|"refusal"|"cancelled"
@@ -199,10 +204,12 @@ function AcpSession:close() end
 ---@overload fun(): koine.Event?
 local AcpTurn = {}
 
+---Waits for the next event.
 ---@return koine.Event? event nil at the end
 ---@return koine.Error err
 function AcpTurn:next() end
 
+---The result, after reading the rest.
 ---@return koine.AcpResult? result
 ---@return koine.Error err
 function AcpTurn:result() end
@@ -227,11 +234,13 @@ function AcpTurn:close() end
 ---@field tools koine.Tool[]
 ---@field executor? koine.Executor
 
+---A mode that the user can choose.
 ---@class koine.ServedMode
 ---@field id string
 ---@field name string
 ---@field description? string
 
+---An option that the user can choose.
 ---@class koine.ServedOption
 ---@field id string
 ---@field name string
@@ -240,17 +249,20 @@ function AcpTurn:close() end
 ---@field category? string
 ---@field choices? koine.ServedChoice[] none with a boolean value
 
+---A value of an option.
 ---@class koine.ServedChoice
 ---@field value string
 ---@field name string
 ---@field description? string
 
+---A way to log in.
 ---@class koine.ServedLogin
 ---@field id string
 ---@field name string
 ---@field description? string
 ---@field run fun(): true?, koine.Error?
 
+---Options of koine.acp.serve.
 ---@class koine.AcpServeOptions
 ---@field agent koine.Agent|fun(session: koine.ServedSession): koine.Agent?, koine.Error?
 ---@field tools? koine.ToolEntry[] that every session has besides

@@ -8,6 +8,7 @@ local koine = {}
 ---@class koine.mcp
 koine.mcp = {}
 
+---Time limits of requests.
 ---@class koine.McpTimeouts
 ---@field connect? number seconds; 60
 ---@field total? number seconds of a request in all; no limit
@@ -24,6 +25,7 @@ koine.mcp = {}
 ---@field sampling_tokens? integer of a client; 1000000
 ---@field roots? { uri: string, name?: string }[] directories that it may use, `file://` each
 
+---What a server asks a person.
 ---@class koine.McpQuestion
 ---@field server string
 ---@field mode "form"|"url"
@@ -64,6 +66,7 @@ koine.mcp = {}
 ---@field description_max? integer bytes of a tool's description; 4096
 ---@field secrets? string[] what no error and no log shows
 
+---How far a call is.
 ---@class koine.McpProgress
 ---@field progress number
 ---@field total? number
@@ -85,6 +88,7 @@ function koine.mcp.connect(options) end
 ---@field instructions? string a stranger's words
 local McpClient = {}
 
+---Options of tools.
 ---@class koine.McpToolsOptions
 ---@field only? string[] the server's own names
 ---@field except? string[] the server's own names
@@ -104,6 +108,7 @@ function McpClient:tools(opts) end
 ---@return koine.Error err
 function McpClient:accept(name) end
 
+---Options of one call.
 ---@class koine.McpCallOptions
 ---@field timeout? number seconds in all
 ---@field idle? number seconds without progress
@@ -111,6 +116,7 @@ function McpClient:accept(name) end
 ---@field parent? koine.ParentOption
 ---@field traceparent? string
 
+---The result of a call.
 ---@class koine.McpResult
 ---@field content table[] items as the server sent them
 ---@field structured? table
@@ -125,33 +131,40 @@ function McpClient:accept(name) end
 ---@return koine.Error err
 function McpClient:call(name, arguments, opts) end
 
+---Lists the resources of the server.
 ---@return table[]? resources as the server lists them
 ---@return koine.Error err
 function McpClient:resources() end
 
+---Lists the templates of the server's resources.
 ---@return table[]? templates as the server lists them
 ---@return koine.Error err
 function McpClient:resource_templates() end
 
+---Reads a resource.
 ---@param uri string
 ---@return { uri: string, mimeType?: string, text?: string, blob?: string }[]? contents
 ---@return koine.Error err kind `not_found`
 function McpClient:read(uri) end
 
+---Lists the prompts of the server.
 ---@return table[]? prompts as the server lists them
 ---@return koine.Error err
 function McpClient:prompts() end
 
+---Asks for a prompt.
 ---@param name string
 ---@param arguments? table<string, string>
 ---@return koine.Message[]? messages
 ---@return string|koine.Error|nil description with nil the error
 function McpClient:prompt(name, arguments) end
 
+---What an argument belongs to: a prompt or a resource.
 ---@class koine.McpRef
 ---@field prompt? string
 ---@field resource? string URI or template
 
+---An argument that is being written.
 ---@class koine.McpArgument
 ---@field name string
 ---@field value? string what was written so far; `""`
@@ -164,6 +177,7 @@ function McpClient:prompt(name, arguments) end
 ---@return koine.Error err
 function McpClient:complete(ref, argument, known) end
 
+---Options of listen.
 ---@class koine.McpListenOptions
 ---@field on_change fun(kind: "tools"|"prompts"|"resources"|"resource", uri?: string)
 ---@field tools? boolean
@@ -183,6 +197,7 @@ function McpClient:close() end
 
 -- Many servers -------------------------------------------------------------------------------------------------------
 
+---Options of koine.mcp.load.
 ---@class koine.McpLoadOptions
 ---@field start_timeout? number seconds that `start` waits; 10
 ---@field join_timeout? number seconds after which a late server is given up; 60
@@ -211,15 +226,18 @@ local McpServers = {}
 ---@return koine.Error err
 function McpServers:start() end
 
+---Options of tools of several servers.
 ---@class koine.McpServersToolsOptions
 ---@field prefix? boolean whether names begin with the server's; true
 ---@field search? boolean for each server two tools in place of all
 
+---The tools of all servers that run.
 ---@param opts? koine.McpServersToolsOptions
 ---@return koine.Tool[]? tools of all that run
 ---@return koine.Error err
 function McpServers:tools(opts) end
 
+---The client of one server.
 ---@param name string
 ---@return koine.McpClient? client
 ---@return koine.Error err why it does not run
@@ -243,6 +261,7 @@ function McpServers:close() end
 ---@field client_name? string `"Koine"`
 ---@field redirect_port? integer of 127.0.0.1; a free one
 
+---Options of koine.mcp.login.
 ---@class koine.McpLoginTo: koine.McpLoginOptions
 ---@field url string of the server
 ---@field proxy? string
@@ -255,6 +274,7 @@ function McpServers:close() end
 ---@return koine.Error err where the file of tokens cannot be used
 function koine.mcp.login(options) end
 
+---A source of tokens for a server.
 ---@class koine.McpLogin
 local McpLogin = {}
 
@@ -263,6 +283,7 @@ local McpLogin = {}
 ---@return koine.Error err
 function McpLogin:login() end
 
+---Whether a login is needed; asks nobody.
 ---@return boolean? logged_in whether there is a token, or a way to one without a person
 ---@return koine.Error err with nil
 function McpLogin:is_logged_in() end

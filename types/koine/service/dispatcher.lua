@@ -25,6 +25,7 @@ local koine = {}
 ---@field cancel? fun(self: any, key: string) must not wait
 ---@field reset? fun(self: any, key: string) must not wait
 
+---What a target is told of a turn.
 ---@class koine.TurnContext
 ---@field thread koine.Thread
 ---@field messages koine.ChatMessage[]
@@ -37,6 +38,7 @@ local koine = {}
 ---@field tries? integer of a shared dispatcher
 ---@field lease? koine.Lease of a shared dispatcher
 
+---Options that both kinds of dispatchers have.
 ---@class koine.DispatchOptions
 ---@field mode? "per-message"|"per-thread"|"per-lane" `"per-message"`
 ---@field max_buffered_messages? integer of a lane and of a turn; 10
@@ -52,6 +54,7 @@ local koine = {}
 ---@field on_warning? fun(text: string, thread: koine.Thread, details: table)
 ---@field on_dispatch? fun(record: koine.DispatchRecord)
 
+---Options of koine.dispatcher.
 ---@class koine.DispatcherOptions: koine.DispatchOptions
 ---@field target koine.Target
 
@@ -72,12 +75,14 @@ local koine = {}
 ---@field adapter string the platform
 ---@field mode string
 
+---What a lane held when the dispatcher was shut down.
 ---@class koine.LostMessages
 ---@field thread_id string
 ---@field channel string
 ---@field adapter string
 ---@field buffered_lost integer
 
+---Counts of the moment.
 ---@class koine.DispatcherStats
 ---@field threads integer
 ---@field lanes integer
@@ -90,6 +95,7 @@ local koine = {}
 ---@field hook_errors integer
 ---@field hook_error? any what a hook raised last
 
+---A dispatcher of one process.
 ---@class koine.Dispatcher
 local Dispatcher = {}
 
@@ -132,6 +138,7 @@ function Dispatcher:reset(thread) end
 ---@return koine.LostMessages[] lost
 function Dispatcher:shutdown() end
 
+---Counts of the moment. Looks at every lane.
 ---@return koine.DispatcherStats stats
 function Dispatcher:stats() end
 
@@ -145,6 +152,7 @@ koine.dispatcher = {}
 ---@return koine.Target target
 function koine.dispatcher.agents(new_agent) end
 
+---Options of koine.dispatcher.acp.
 ---@class koine.AcpTargetOptions: koine.AcpProviderOptions
 ---@field cwd string|fun(key: string, ctx: koine.TurnContext): string?, koine.Error? the directory of a session
 ---@field max_sessions? integer processes at once; 10
@@ -166,6 +174,7 @@ function koine.dispatcher.acp(opts) end
 
 -- Many processes -----------------------------------------------------------------------------------------------------
 
+---Options of koine.dispatcher.shared.
 ---@class koine.SharedOptions: koine.DispatchOptions
 ---@field store koine.Store
 ---@field target? koine.Target not needed to submit alone
@@ -176,6 +185,7 @@ function koine.dispatcher.acp(opts) end
 ---@field max_tries? integer turns that are begun for a message before it is given up; 3
 ---@field store_timeout? number seconds; 60
 
+---Options of submit.
 ---@class koine.SubmitOptions
 ---@field id? string the platform's name of the message: a repeated one is one message
 
@@ -223,6 +233,7 @@ function SharedDispatcher:reset(thread) end
 ---@return table[] given_back
 function SharedDispatcher:shutdown(seconds) end
 
+---Counts of this process.
 ---@return table<string, any> stats docs/scaling.md
 function SharedDispatcher:stats() end
 

@@ -32,6 +32,7 @@ local koine = {}
 ---@class koine.packing
 koine.packing = {}
 
+---Options of koine.packing.pack.
 ---@class koine.PackOptions
 ---@field layout? "split"|"combined" `"split"`
 
@@ -57,10 +58,12 @@ function koine.packing.timestamp(value) end
 ---@return string text
 function koine.packing.envelope(event) end
 
+---Estimates the cost of an envelope.
 ---@param event koine.PackEvent
 ---@return integer tokens the estimate for its envelope
 function koine.packing.envelope_tokens(event) end
 
+---Estimates the cost of a message without its envelope.
 ---@param event koine.PackEvent
 ---@return integer tokens the estimate for its content
 function koine.packing.estimate(event) end
@@ -71,6 +74,7 @@ function koine.packing.estimate(event) end
 ---@return number? value nil for an empty list
 function koine.packing.percentile(list, p) end
 
+---Options of koine.packing.overhead_alarm.
 ---@class koine.AlarmOptions
 ---@field threshold? number tokens; 500
 ---@field window? number seconds; 3600
@@ -82,6 +86,7 @@ function koine.packing.percentile(list, p) end
 ---@return koine.OverheadAlarm alarm
 function koine.packing.overhead_alarm(opts) end
 
+---An alarm for envelopes that cost too much.
 ---@class koine.OverheadAlarm
 local OverheadAlarm = {}
 

@@ -8,16 +8,19 @@ local koine = {}
 ---@class koine.Store
 local Store = {}
 
+---Reads a value.
 ---@param key string
 ---@return string? value nil without an error where there is none
 ---@return any version an opaque string; with nil the error, if any
 function Store:get(key) end
 
+---Options of put.
 ---@class koine.PutOptions
 ---@field if_version? string a version, or `"absent"`
 ---@field ttl? number seconds
 ---@field fence? { [1]: string, [2]: integer } key of a lease and its newest fence
 
+---Writes a value, under a condition if one is given.
 ---@param key string
 ---@param value string at most 16 MiB
 ---@param options? koine.PutOptions
@@ -25,25 +28,30 @@ function Store:get(key) end
 ---@return any current with false the version there is; with nil the error
 function Store:put(key, value, options) end
 
+---Options of delete.
 ---@class koine.DeleteOptions
 ---@field if_version? string
 
+---Removes a value.
 ---@param key string
 ---@param options? koine.DeleteOptions
 ---@return boolean? deleted true, also where there is none; false for another version
 ---@return koine.Error err with nil
 function Store:delete(key, options) end
 
+---Options of list.
 ---@class koine.ListOptions
 ---@field after? string
 ---@field limit? integer from 1 to 10000; 1000
 
+---Lists the keys of values, page by page.
 ---@param prefix string
 ---@param options? koine.ListOptions
 ---@return string[]? keys sorted
 ---@return any after what to give as `after` for the next page; with nil the error
 function Store:list(prefix, options) end
 
+---Gets or renews a lease. The fence is greater than every one before it.
 ---@param key string
 ---@param owner string
 ---@param ttl number seconds
@@ -51,12 +59,14 @@ function Store:list(prefix, options) end
 ---@return any left with false the seconds that are left; with nil the error
 function Store:lease(key, owner, ttl) end
 
+---Gives a lease back.
 ---@param key string
 ---@param owner string
 ---@return true? ok nil without an error where another owner has it
 ---@return koine.Error err
 function Store:release(key, owner) end
 
+---Options of take.
 ---@class koine.TakeOptions
 ---@field capacity number tokens that the bucket holds
 ---@field per number tokens that it gains a second
@@ -64,6 +74,7 @@ function Store:release(key, owner) end
 ---@field force? boolean takes in any case
 ---@field block? number seconds in which nothing is granted; 0
 
+---Takes tokens out of a bucket.
 ---@param key string
 ---@param n number
 ---@param options koine.TakeOptions
@@ -71,9 +82,11 @@ function Store:release(key, owner) end
 ---@return koine.Error err
 function Store:take(key, n, options) end
 
+---Options of push.
 ---@class koine.PushOptions
 ---@field id? string a repeated one within 24 hours adds nothing
 
+---Adds an item to a queue.
 ---@param queue string
 ---@param item string at most 16 MiB
 ---@param options? koine.PushOptions
@@ -81,12 +94,14 @@ function Store:take(key, n, options) end
 ---@return koine.Error err
 function Store:push(queue, item, options) end
 
+---An item of a queue.
 ---@class koine.QueueItem
 ---@field seq integer
 ---@field item string
 ---@field tries integer how often it was claimed
 ---@field at number Unix seconds of the push
 
+---Options of claim.
 ---@class koine.ClaimOptions
 ---@field queues? string prefix of their names; `""`
 
@@ -99,6 +114,7 @@ function Store:push(queue, item, options) end
 ---@return koine.QueueItem[] items
 function Store:claim(owner, ttl, options) end
 
+---Takes items that are done out of a queue that was claimed.
 ---@param queue string
 ---@param owner string
 ---@param fence integer
@@ -107,9 +123,11 @@ function Store:claim(owner, ttl, options) end
 ---@return koine.Error err with nil
 function Store:ack(queue, owner, fence, seq) end
 
+---Options of unclaim.
 ---@class koine.UnclaimOptions
 ---@field after? number seconds until it is ready again; 0
 
+---Gives a queue back that was claimed.
 ---@param queue string
 ---@param owner string
 ---@param fence integer
@@ -125,6 +143,7 @@ function Store:unclaim(queue, owner, fence, options) end
 ---@return koine.Error err with nil
 function Store:watch(prefix, seconds) end
 
+---What a store promises.
 ---@class koine.StoreFacts
 ---@field name string
 ---@field version string
@@ -132,10 +151,12 @@ function Store:watch(prefix, seconds) end
 ---@field clock "process"|"machine"|"server"|"given"
 ---@field warnings string[]
 
+---Tells what the store promises.
 ---@return koine.StoreFacts? facts
 ---@return koine.Error err
 function Store:describe() end
 
+---Closes the store.
 ---@return true ok waits and later calls then return nil and the error
 function Store:close() end
 
@@ -143,6 +164,7 @@ function Store:close() end
 ---@class koine.store
 koine.store = {}
 
+---Options of koine.store.memory.
 ---@class koine.MemoryOptions
 ---@field clock? fun(): number seconds; for tests
 ---@field same_as? koine.Store another handle onto the same contents
@@ -152,6 +174,7 @@ koine.store = {}
 ---@return koine.Store store
 function koine.store.memory(options) end
 
+---Options of koine.store.file.
 ---@class koine.FileStoreOptions
 ---@field dir string
 ---@field timeout? number seconds for an operation; 30
@@ -163,6 +186,7 @@ function koine.store.memory(options) end
 ---@return koine.Error err
 function koine.store.file(options) end
 
+---Options of koine.store.redis.
 ---@class koine.RedisOptions
 ---@field url string `redis://[[user]:password@]host[:port][/db]`, `rediss://` or `unix://`
 ---@field user? string
@@ -180,6 +204,7 @@ function koine.store.file(options) end
 ---@return koine.Store store
 function koine.store.redis(options) end
 
+---Options of koine.store.sql.
 ---@class koine.SqlOptions
 ---@field dialect "sqlite"|"postgres"
 ---@field connect? string|(fun(): any, any) text for LuaSQL, or a function that returns a connection, or nil and why

@@ -4,6 +4,7 @@
 ---@class koine
 local koine = {}
 
+---Options of koine.executor.
 ---@class koine.ExecutorOptions
 ---@field workdir string path of the working directory
 ---@field timeout? number seconds that a command may run; 300
@@ -18,6 +19,7 @@ local koine = {}
 ---Looks at a call before a tool runs: nil to let it pass, or the reason why not, which the model is told.
 ---@alias koine.Policy fun(name: string, input: table<string, any>, ctx: koine.PolicyContext): string?
 
+---What a policy is told besides the call.
 ---@class koine.PolicyContext
 ---@field workdir string absolute path without links
 ---@field workdir_given? string
@@ -62,6 +64,7 @@ function Executor:write_text(path, content) end
 ---@return koine.Error err
 function Executor:open(argv, opts) end
 
+---Options of a command.
 ---@class koine.CommandOptions
 ---@field cwd? string a directory below the working directory
 ---@field env? table<string, string> further variables
@@ -97,6 +100,7 @@ function koine.executor.changes(name, input) end
 ---@return string[] names
 function koine.executor.role_tools(role) end
 
+---Options of koine.executor.remote.
 ---@class koine.RemoteOptions
 ---@field url? string default: `KOINE_EXECUTOR_URL`
 ---@field token? string default: `KOINE_EXECUTOR_TOKEN`
@@ -107,6 +111,7 @@ function koine.executor.role_tools(role) end
 ---@return koine.Executor executor
 function koine.executor.remote(opts) end
 
+---Options of koine.executor.serve.
 ---@class koine.ServeOptions
 ---@field executor koine.Executor
 ---@field port integer 0 for any free port
@@ -125,6 +130,7 @@ function koine.executor.serve(opts) end
 ---@class koine.process
 koine.process = {}
 
+---Options of koine.process.run.
 ---@class koine.ProcessOptions
 ---@field cwd? string default: this process's
 ---@field env? table<string, string> the whole environment; default: this process's
@@ -135,6 +141,7 @@ koine.process = {}
 ---@field merge? boolean true: `stdout` also holds the standard error
 ---@field protect? boolean false: this process is not closed to the program; true
 
+---How a program ended, and what it wrote.
 ---@class koine.ProcessResult
 ---@field code? integer the exit code
 ---@field signal? integer in its place: the signal that ended the program
@@ -151,6 +158,7 @@ koine.process = {}
 ---@return koine.Error err code `absent` or `too_large` where it could not be started
 function koine.process.run(argv, opts) end
 
+---Options of koine.process.open.
 ---@class koine.ProgramOptions
 ---@field cwd? string default: this process's
 ---@field env? table<string, string> the whole environment; default: this process's
@@ -172,6 +180,7 @@ function koine.process.open(argv, opts) end
 ---@class koine.Program
 local Program = {}
 
+---Waits for the next line of its output.
 ---@return string? line nil at the end of its output
 ---@return koine.Error err
 function Program:line() end

@@ -28,6 +28,7 @@ local koine = {}
 ---@field observer? koine.ObserverOption
 ---@field parent? koine.ParentOption
 
+---The result of a session.
 ---@class koine.SessionResult
 ---@field type "session_result"
 ---@field outcome "completed"|"blocked"|"error"
@@ -53,6 +54,7 @@ local koine = {}
 ---@field output_mode? koine.OutputMode
 ---@field consumer_error? string what `on_event` or `on_delta` raised first
 
+---What a session used and cost.
 ---@class koine.SessionUsage
 ---@field tokens_in integer
 ---@field tokens_out integer
@@ -65,6 +67,7 @@ local koine = {}
 ---@field model_calls integer
 ---@field incomplete? boolean
 
+---One tool call of a session.
 ---@class koine.AuditRecord
 ---@field tool_name string
 ---@field tool_input table
@@ -77,9 +80,11 @@ local koine = {}
 ---@overload fun(): koine.Event?
 local Session = {}
 
+---Waits for the next event.
 ---@return koine.Event? event nil at the end
 function Session:next() end
 
+---The result, after going on to the end.
 ---@return koine.SessionResult result after going on to the end
 function Session:result() end
 
@@ -90,10 +95,12 @@ function Session:close() end
 ---@class koine.SessionProvider
 local SessionProvider = {}
 
+---Runs a session to its end.
 ---@param input koine.SessionInput
 ---@return koine.SessionResult result
 function SessionProvider:run_session(input) end
 
+---Begins a session. Without this method a provider's events come at the end.
 ---@param input koine.SessionInput
 ---@return koine.Session session
 function SessionProvider:open_session(input) end
@@ -144,6 +151,7 @@ function koine.session.is_provider(value) end
 ---@return string text
 function koine.session.sse(event) end
 
+---What koine.session.event takes.
 ---@class koine.EventFields
 ---@field kind "output"|"reasoning"|"tool_call"|"tool_result"
 ---@field content? string default `""`
@@ -164,6 +172,7 @@ function koine.session.sse(event) end
 ---@return koine.Event event
 function koine.session.event(fields) end
 
+---What koine.session.usage takes.
 ---@class koine.SessionUsageFields
 ---@field tokens_in? number default 0, as the other numbers
 ---@field tokens_out? number
@@ -176,10 +185,12 @@ function koine.session.event(fields) end
 ---@field model_calls? number
 ---@field incomplete? boolean
 
+---Makes a report of usage.
 ---@param fields koine.SessionUsageFields
 ---@return koine.SessionUsage usage
 function koine.session.usage(fields) end
 
+---What koine.session.audit takes.
 ---@class koine.AuditFields
 ---@field tool_name string
 ---@field tool_input? table
@@ -187,10 +198,12 @@ function koine.session.usage(fields) end
 ---@field block_reason? string default `""`
 ---@field timestamp? number default 0
 
+---Makes a record of the audit log.
 ---@param fields koine.AuditFields
 ---@return koine.AuditRecord record
 function koine.session.audit(fields) end
 
+---What koine.session.result takes.
 ---@class koine.SessionResultFields
 ---@field outcome "completed"|"blocked"|"error"
 ---@field events? koine.Event[] empty by default, as the other arrays
@@ -215,6 +228,7 @@ function koine.session.audit(fields) end
 ---@field output_mode? string
 ---@field consumer_error? string
 
+---Makes a result.
 ---@param fields koine.SessionResultFields
 ---@return koine.SessionResult result
 function koine.session.result(fields) end
@@ -225,11 +239,13 @@ function koine.session.result(fields) end
 ---@class koine.artifacts
 koine.artifacts = {}
 
+---The state of a directory as git sees it.
 ---@class koine.Snapshot
 ---@field root string the top of the working tree
 ---@field prefix string the directory below it: `""` or `"a/b/"`
 ---@field head? string commit
 
+---Options of koine.artifacts.snapshot.
 ---@class koine.SnapshotOptions
 ---@field timeout? number seconds for each git command; 60
 
@@ -240,6 +256,7 @@ koine.artifacts = {}
 ---@return koine.Error err code `absent`, `not_a_repository` or `git`
 function koine.artifacts.snapshot(workdir, opts) end
 
+---Options of koine.artifacts.compare.
 ---@class koine.CompareOptions: koine.SnapshotOptions
 ---@field relative_to? "root"|"workdir" `"root"`
 

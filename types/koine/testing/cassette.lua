@@ -5,6 +5,7 @@
 ---@class koine.testing.cassette
 local cassette = {}
 
+---Options of koine.testing.cassette.open.
 ---@class koine.CassetteOptions
 ---@field mode? "replay"|"auto"|"extend"|"record"|"live" `KOINE_CASSETTE` wins; where `CI` is set `"replay"`; else `"auto"`
 ---@field match? koine.CassetteMatch|fun(request: table, recorded: table): boolean
@@ -16,6 +17,7 @@ local cassette = {}
 ---@field allow? string[] what looks like a credential and contains one of them may be written
 ---@field speed? number 0: all is there at once; 1: as recorded; 0
 
+---What is compared of a request.
 ---@class koine.CassetteMatch
 ---@field host? boolean false: the host of the URL is not compared; true
 
@@ -53,6 +55,7 @@ function Cassette:close() end
 ---@return koine.Clock clock
 function Cassette:clock() end
 
+---A fault of a recorded answer.
 ---@class koine.CassetteFault
 ---@field delay_ms? number
 ---@field reset_after? integer bytes of the body; the connection breaks
@@ -65,6 +68,7 @@ function Cassette:clock() end
 ---@param fault? koine.CassetteFault
 function Cassette:fault(i, fault) end
 
+---Counts the exchanges.
 ---@return integer count exchanges in the file
 function Cassette:count() end
 

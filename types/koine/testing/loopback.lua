@@ -9,6 +9,7 @@ local koine = {}
 ---@field cassette koine.testing.cassette
 koine.testing = {}
 
+---Options of koine.testing.start.
 ---@class koine.LoopbackOptions
 ---@field script? koine.ScriptedAnswer[]|"echo"
 ---@field copilot? table settings of GitHub Copilot: docs/testing.md
@@ -80,6 +81,7 @@ function LoopbackServer:script(answers) end
 ---@return koine.Error err
 function LoopbackServer:copilot(settings) end
 
+---The requests that were received.
 ---@return koine.LoopbackRequest[]? requests oldest first
 ---@return koine.Error err
 function LoopbackServer:requests() end
@@ -122,12 +124,15 @@ function LoopbackServer:stop() end
 ---@field call_log table[] what each call was given
 local Playbook = {}
 
+---How far the script is.
 ---@return integer count steps that were played
 function Playbook:current_index() end
 
+---How much of the script is left.
 ---@return integer count steps that are left
 function Playbook:remaining_steps() end
 
+---Whether the script is over.
 ---@return boolean finished whether no step is left
 function Playbook:finished() end
 
@@ -176,6 +181,7 @@ koine.testing.contract = {}
 ---@field tools? boolean live: tools can be offered; true
 ---@field output? boolean answers can have a shape; true
 
+---An adapter and what the suite needs to try it.
 ---@class koine.ContractSpec
 ---@field new fun(opts: koine.AdapterOptions): koine.Adapter
 ---@field script? fun(answers: koine.ScriptedAnswer[]) required unless `live`
@@ -199,6 +205,7 @@ function koine.testing.contract.describe(name, spec) end
 ---@class koine.testing.store_contract
 koine.testing.store_contract = {}
 
+---An engine and what the suite needs to try it.
 ---@class koine.StoreContractSpec
 ---@field open fun(): koine.Store each time another handle onto the same contents
 ---@field pass? fun(seconds: number) lets time pass; sleeps

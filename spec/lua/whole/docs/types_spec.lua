@@ -19,6 +19,11 @@ describe("types", function()
     assert.is_true(count > 500)
   end)
 
+  it("say of each function and class what it is", function()
+    for name, item in pairs(typed.all.functions) do assert(item.text ~= "", name .. ": nothing is said of it") end
+    for name, item in pairs(typed.all.classes) do assert(item.class.text ~= "", name .. ": nothing is said of it") end
+  end)
+
   it("use only names that are defined, and define only what is used", function()
     local used = {}
     local function look(text, item)
