@@ -53,6 +53,7 @@ help:
 	@echo 'make generate   write what repeats other files: lists, tables on pages, the rockspec, pictures; lint compares'
 	@echo 'make arch       the arrows between rooms; no circle of files; what files may do'
 	@echo 'make docs-check every public function is explained in its source; pages and code agree'
+	@echo 'make docs       the pages of docs/ and the reference of every public name as HTML in $(BUILD)/docs, by LDoc'
 	@echo 'make types      types/ and the examples by lua-language-server, as an editor sees them; LUALS names it'
 	@echo 'make asan       everything again under ASan and UBSan'
 	@echo 'make valgrind   the C tests and a part of the specs under valgrind'
@@ -246,6 +247,11 @@ docs-check: $(MODULE)
 types:
 	@tools/types.sh $(BUILD)
 
+# The guide and the reference, by LDoc; every link in them is followed.
+docs:
+	@tools/deps.sh docs
+	@$(LUA) tools/reference/build.lua $(BUILD)
+
 # After a row or a source file came or went: what repeats their names.
 generate: $(MODULE)
 	@$(LUA) tools/generate.lua
@@ -364,5 +370,5 @@ clean:
 -include $(shell find $(BUILD)/obj $(BUILD)/spec -name '*.d' 2>/dev/null)
 
 .PHONY: all memory chaos engines help lib install uninstall dist pack-test examples test-c test-host test-lua test-all test demo deps-build \
-  deps-test arch docs-check types generate lint asan asan-c asan-lua valgrind tsan analyse callgrind linear fuzz chaos browser interop interop-full json-schema-suite bench bench-peers curl-matrix \
+  deps-test arch docs docs-check types generate lint asan asan-c asan-lua valgrind tsan analyse callgrind linear fuzz chaos browser interop interop-full json-schema-suite bench bench-peers curl-matrix \
   lua-matrix rock-test clean

@@ -1,6 +1,6 @@
 #!/bin/sh
-# deps.sh WHAT…: makes sure that the Debian packages for WHAT (build, test, lint, analyse, engines, browser) are there: installs
-# what is missing with apt-get (through sudo when not root) and says so; on other systems names what it could not find.
+# deps.sh WHAT…: makes sure that the Debian packages for WHAT (build, test, lint, docs, analyse, engines, browser) are there:
+# installs what is missing with apt-get (through sudo when not root) and says so; on other systems names what it could not find.
 set -eu
 
 packages() {
@@ -11,6 +11,8 @@ packages() {
     analyse) echo "cppcheck clang-tidy" ;;
     # of stores; specs start their own and are pending without
     engines) echo "redis-server lua-redis postgresql lua-sql-postgres" ;;
+    # LDoc is written for Lua 5.2, and lua-discount built for it
+    docs)  echo "lua5.2 lua-ldoc lua-discount" ;;
     browser) echo "chromium fonts-dejavu-core" ;;
     *)     echo "deps.sh: no such set: $1" >&2; exit 2 ;;
   esac
