@@ -49,7 +49,8 @@ help:
 	@echo 'make test       dependencies, build, then every test: C, host programs, specs, contract suite; TEST_JOBS at once'
 	@echo 'make            build $(MODULE)'
 	@echo 'make examples   the C program of examples/embed'
-	@echo 'make lint       luacheck, and the C code under extra warnings as errors'
+	@echo 'make lint       luacheck, the C code under extra warnings as errors, spelling, and what make generate writes'
+	@echo 'make spelling   pages, comments and messages by codespell'
 	@echo 'make generate   write what repeats other files: lists, tables on pages, the rockspec, pictures; lint compares'
 	@echo 'make arch       the arrows between rooms; no circle of files; what files may do'
 	@echo 'make docs-check every public function is explained in its source; pages and code agree'
@@ -265,6 +266,13 @@ lint: $(MODULE)
 	  { echo 'core.so exports more than luaopen_koine_core: a header lacks the pragma GCC visibility'; exit 1; }
 	@$(LUA) tools/generate.lua --check
 	@set -e; for p in tools/picture*.lua; do $(LUA) $$p --check; done
+	@$(MAKE) --no-print-directory spelling
+
+# Words that are right here: upto of a Redis script, alse of a pattern, what a spec of the contract has a model write.
+# Specs misspell names on purpose.
+SPELT = README.md CHANGELOG.md llms.txt Makefile .ci docs lua src types tools examples bench bin rockspec
+spelling:
+	@codespell --quiet-level=2 --ignore-words-list=upto,alse,ture,modell,nd $(SPELT)
 
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 asan: asan-c asan-lua
@@ -370,5 +378,5 @@ clean:
 -include $(shell find $(BUILD)/obj $(BUILD)/spec -name '*.d' 2>/dev/null)
 
 .PHONY: all memory chaos engines help lib install uninstall dist pack-test examples test-c test-host test-lua test-all test demo deps-build \
-  deps-test arch docs docs-check types generate lint asan asan-c asan-lua valgrind tsan analyse callgrind linear fuzz chaos browser interop interop-full json-schema-suite bench bench-peers curl-matrix \
+  deps-test arch docs docs-check types spelling generate lint asan asan-c asan-lua valgrind tsan analyse callgrind linear fuzz chaos browser interop interop-full json-schema-suite bench bench-peers curl-matrix \
   lua-matrix rock-test clean
