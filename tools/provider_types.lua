@@ -28,7 +28,8 @@ local OPTIONS = {
 
 local HEAD = [[
 ---@meta _
--- Providers: a constructor for each. `make generate` writes this file.
+-- Providers: a constructor for each. It takes one table, and raises an ArgumentError for a bad option.
+-- `make generate` writes this file.
 
 ---@class koine
 local koine = {}

@@ -147,7 +147,7 @@ local ObserveOtlp = {}
 function ObserveOtlp:flush() end
 
 ---How many spans were sent, lost and so on.
----@return { sent: integer, rejected: integer, dropped: integer, failed: integer, queued: integer, metrics: table } counts
+---@return { sent: integer, rejected: integer, dropped: integer, failed: integer, queued: integer, metrics?: table } counts
 function ObserveOtlp:counts() end
 
 ---Sends what is left.
@@ -201,6 +201,7 @@ function koine.observe.follow(path) end
 ---@field type string
 ---@field parent? string
 ---@field time integer Unix nanoseconds
+---@field place integer the position of its first record
 ---@field name? string
 ---@field start? koine.Record
 ---@field finish? koine.Record

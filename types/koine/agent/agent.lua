@@ -52,11 +52,14 @@ local koine = {}
 ---@alias koine.StopCondition fun(state: koine.RunState): string|boolean|nil
 
 ---What happened in a run or a session.
----@class koine.Event
----@field kind "output"|"reasoning"|"tool_call"|"tool_result"
+---@class koine.Event: koine.AcpEvent
 ---@field seq integer 1, 2, 3, …
 ---@field timestamp number Unix seconds
----@field content string
+
+---What happened in a turn of an agent of another program, and in every run.
+---@class koine.AcpEvent
+---@field kind "output"|"reasoning"|"tool_call"|"tool_result"
+---@field content? string nil of a tool call
 ---@field tool_name? string
 ---@field tool_call_id? string
 ---@field tool_input? string the model's own JSON text

@@ -49,7 +49,7 @@ local koine = {}
 ---@field container? { id: string, expires_at?: string, [string]: any } where the provider ran code
 ---@field logprobs? koine.TokenLogprob[] with the option `logprobs`
 ---@field warnings koine.Warning[]
----@field attempts koine.Attempt[] the successful one last
+---@field attempts? koine.Attempt[] the successful one last; nil of adapters written in Lua that make none
 ---@field id? string
 ---@field request_id? string for the provider's support
 ---@field provider string the row's name

@@ -148,7 +148,7 @@ local AcpSession = {}
 
 ---Options of one turn.
 ---@class koine.AcpTurnOptions
----@field on_event? fun(event: koine.Event)
+---@field on_event? fun(event: koine.AcpEvent)
 ---@field on_delta? fun(delta: koine.Delta)
 ---@field on_update? fun(update: table) every update as the agent sent it
 ---@field timeout? { idle?: number, total?: number } seconds
@@ -201,11 +201,11 @@ function AcpSession:close() end
 
 ---A turn: iterate over its events. Leaving it by `<close>` cancels it.
 ---@class koine.AcpTurn
----@overload fun(): koine.Event?
+---@overload fun(): koine.AcpEvent?
 local AcpTurn = {}
 
 ---Waits for the next event.
----@return koine.Event? event nil at the end
+---@return koine.AcpEvent? event nil at the end
 ---@return koine.Error err
 function AcpTurn:next() end
 

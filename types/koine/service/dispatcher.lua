@@ -66,7 +66,7 @@ local koine = {}
 ---@field tokens_per_event integer[]
 ---@field context_tokens_per_event integer[]
 ---@field envelope_tokens_per_dispatch integer
----@field wait_ms number
+---@field wait_ms number[] of each message, in its lane
 ---@field agent_dispatch_ms number
 ---@field senders string[]
 ---@field thread_key string

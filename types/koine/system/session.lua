@@ -244,6 +244,7 @@ koine.artifacts = {}
 ---@field root string the top of the working tree
 ---@field prefix string the directory below it: `""` or `"a/b/"`
 ---@field head? string commit
+---@field [string] any what compare needs
 
 ---Options of koine.artifacts.snapshot.
 ---@class koine.SnapshotOptions

@@ -3,7 +3,7 @@
 
 local koine = require "koine"
 local records = require "koine.data.records"
-local typed = require "spec.lua.whole.docs.typed"
+local typed = require "spec.lua.whole.docs.types.typed"
 local vocabulary = require "koine.data.vocabulary"
 
 -- The class of the fields that the constructor of a record takes.

@@ -1,7 +1,7 @@
 -- The types for editors against the code: the options of every function, which of them are required, their defaults.
 
 local koine = require "koine"
-local typed = require "spec.lua.whole.docs.typed"
+local typed = require "spec.lua.whole.docs.types.typed"
 
 -- File below lua/koine → the classes of its tables of options and records, in order; false: it is for Koine's own code.
 local TABLES = {
@@ -54,7 +54,7 @@ local TABLES = {
 local function tables_of_code()
   local found = {}
   local lua = os.getenv "KOINE_LUA" or arg[-1] or "lua5.4"
-  local program <close> = assert(io.popen(lua .. " spec/lua/whole/docs/options.lua"))
+  local program <close> = assert(io.popen(lua .. " spec/lua/whole/docs/types/options.lua"))
   for line in program:lines() do
     local file, n, name, mark = line:match "^(%S+)\t(%d+)\t(%S+)\t(.*)$"
     found[file] = found[file] or {}

@@ -60,4 +60,11 @@ function typed.members_of(name)
   return words
 end
 
+--- The types of an alias, an array.
+function typed.members_of_types(name)
+  local list = {}
+  for i, member in ipairs(typed.all.aliases[name].alias.members) do list[i] = member.type end
+  return list
+end
+
 return typed
