@@ -70,7 +70,7 @@ help:
 	@echo 'make bench      figures as `name value unit` lines'
 	@echo 'make bench-peers  the same of SDKs of others, from npm, in one run with Koine and C; needs Node'
 	@echo 'make interop    the contract suite and the examples against aimock, nginx and nghttpx; clients of others (docs/interop.md)'
-	@echo 'make browser    the page of koine trace in Chromium, from Debian; KOINE_SHOTS names a folder for pictures of it'
+	@echo 'make browser    the page of koine trace, and those of make docs, in Chromium, from Debian; KOINE_SHOTS: a folder for pictures'
 	@echo 'make interop-full  koine.acp against Claude Code, Codex and Gemini CLI from npm, 1.4 GB, without their providers'
 	@echo 'make curl-matrix  the targets CURL_TESTS (test-host test-lua) with the system'"'"'s libcurl and the one of backports'
 	@echo 'make lua-matrix  the module and the specs with other Luas: LUA_TREES names source trees, LUA_MODULES a folder of C modules'
@@ -364,7 +364,7 @@ interop: deps-test
 
 # Not in make test: it takes a browser.
 browser: $(MODULE)
-	@tools/deps.sh build test browser
+	@tools/deps.sh build test browser docs
 	@$(MAKE) --no-print-directory test-lua SPECS="$(wildcard spec/browser/*_browser.lua)"
 
 interop-full: $(MODULE)

@@ -1,26 +1,10 @@
 -- How the page of records looks in a real browser: contrast, focus, narrow screens. Where KOINE_SHOTS names a folder,
 -- pictures of it are written there, for people.
 
+local contrast = require "spec.browser.support.contrast"
 local koine = require "koine"
 local logs = require "spec.browser.support.logs"
 local new_page = require "spec.browser.support.page".new
-
--- The least contrast of text that is seen, by WCAG 2: its smaller part of the luminance plus 0.05.
-local CONTRAST <const> = [[(() => {
-  const parts = (c) => c.match(/[\d.]+/g).map(Number);
-  const light = (c) => { const [r, g, b] = parts(c).map((v) => v / 255)
-    .map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
-  const back = (e) => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor;
-    if (parts(c)[3] !== 0) return c; } return "rgb(255, 255, 255)"; };
-  let least = [99, ""];
-  for (const e of document.querySelectorAll("body *")) {
-    if (![...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()) || !e.getClientRects().length) continue;
-    const a = light(getComputedStyle(e).color), b = light(back(e));
-    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-    if (ratio < least[0]) least = [ratio, e.className + ": " + e.textContent.slice(0, 40)];
-  }
-  return least; })()]]
 
 describe("the page of records, in Chromium:", function()
   local page, browser, sample
@@ -41,7 +25,7 @@ describe("the page of records, in Chromium:", function()
       for i = 1, page:count() do
         browser:press "ArrowDown"
         browser:eval "new Promise((ok) => setTimeout(ok, 80))" -- colours change in 60 ms
-        local least = browser:eval(CONTRAST)
+        local least = browser:eval(contrast)
         assert.is_true(least[1] >= 4.5, scheme .. " row " .. i .. ": " .. least[1] .. " " .. least[2])
         browser:shot(("%s-%02d"):format(scheme, i))
       end

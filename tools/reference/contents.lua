@@ -29,7 +29,7 @@ return {
   guide = {
     { "Start", "README", "getting-started", "cookbook", "adapter", "messages", "response", "stream", "errors",
       "troubleshooting", "editors" },
-    { "Build", "conversation", "tools", "structured_output", "agents", "embeddings", "recipes", "mcp", "acp",
+    { "Build", "conversation", "tools", "structured_output", "agents", "embeddings", "extra_fields", "mcp", "acp",
       "acp-agent", "sessions", "executor", "process", "cli" },
     { "Run in production", "concurrency", "embedding", "rate_limiting", "dispatcher", "turns", "scaling", "stores",
       "observing", "testing", "cassettes", "security", "performance" },
