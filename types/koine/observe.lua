@@ -189,7 +189,7 @@ function LogFollower:is_there() end
 ---Closes the file.
 function LogFollower:close() end
 
----Follows the log at a path.
+---Follows the log at a path, which may not be there yet, may be cut, and may be renamed in favour of a new one.
 ---@param path string
 ---@return koine.LogFollower follower
 function koine.observe.follow(path) end

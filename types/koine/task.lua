@@ -4,7 +4,8 @@
 ---@class koine
 local koine = {}
 
----Runs `f(…)` and every task that it starts, until all have ended. Raises the error of a task.
+---Runs `f(…)` and every task that it starts, until all have ended. While one waits in Koine, the others run. When one
+---raises, the others are cancelled and the error is raised, with the task's traceback.
 ---@param f fun(...): ...
 ---@param ... any
 ---@return any result the results of `f`
@@ -30,7 +31,7 @@ function koine.spawn(f, ...) end
 ---@return any ...
 function koine.gather(first, ...) end
 
----Runs `f(…)` and cancels it when the time is over.
+---Runs `f(…)` and cancels it when the time is over. It cannot interrupt code that computes without waiting.
 ---@param seconds number
 ---@param f fun(...): ...
 ---@param ... any
@@ -63,7 +64,8 @@ function Task:dismiss() end
 
 -- Waiting for something else -----------------------------------------------------------------------------------------
 
----Suspends the caller until the token is woken. It may wake early: check again.
+---Suspends the caller until the token is woken: in a task it yields, in a host it suspends the coroutine, elsewhere it
+---blocks. It may wake early: check again.
 ---@param token table any table of yours
 ---@param seconds? number no limit
 ---@return boolean? woken false when the time is over

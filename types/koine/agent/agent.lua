@@ -109,7 +109,7 @@ local koine = {}
 ---@class koine.Agent
 local Agent = {}
 
----Runs to the end.
+---Runs to the end. A result whose status is `paused` waits for `run:approve` or `run:deny`.
 ---@param messages koine.Messages
 ---@param opts? koine.AgentOptions fields that this run has of its own
 ---@return koine.AgentResult? result
@@ -134,7 +134,8 @@ function Agent:load(text, opts) end
 ---@class koine.Run
 local Run = {}
 
----Makes the next unit: a model call, or a tool call (with `parallel` all of the step).
+---Makes the next unit: a model call, or a tool call (with `parallel` all of the step). A model call that fails does not
+---change the history: the next step tries it again. Raises what your own functions raise; the next step then goes on.
 ---@return koine.Event[]? events nil at the end, while paused, and with an error
 ---@return koine.Error err
 ---@return koine.Event[] events those that were made before the error
@@ -154,16 +155,16 @@ function Run:result() end
 ---@return koine.AgentResult result so far, at any time
 function Run:summary() end
 
----Ends the run at once.
+---Ends the run at once, also from another task while the provider is silent.
 ---@return boolean ended false if it had ended
 function Run:cancel() end
 
----Approves a call that waits. Raises an ArgumentError where none of that id does.
+---Approves a call that waits, then step again. Raises an ArgumentError where none of that id does.
 ---@param call_id string
 ---@param arguments? table<string, any> for the tool, in place of the model's
 function Run:approve(call_id, arguments) end
 
----Denies a call that waits. The model is told so.
+---Denies a call that waits. The model is told so, with the reason.
 ---@param call_id string
 ---@param reason? string
 function Run:deny(call_id, reason) end
@@ -226,11 +227,12 @@ function koine.agent.deadline(seconds) end
 ---@field ttl? number seconds after which others may take the run up when this process is gone; 60
 ---@field timeout? number seconds for which a save is tried again; 60
 
----Keeps one run at a time in a store, so that another process can go on with it. `<close>` closes it.
+---Keeps one run at a time in a store, so that another process can go on with it. The run is saved after each model call,
+---before a tool runs and after it; a tool that was saved as started is never run again. `<close>` closes the keeper.
 ---@class koine.Keeper
 local Keeper = {}
 
----Takes up the stored run.
+---Takes up the stored run. The error has kind `protocol` where the value is no run, else the store's kind.
 ---@param agent koine.Agent
 ---@param opts? koine.AgentOptions
 ---@return koine.Run|false|nil run false where another owner has it; nil where none is stored

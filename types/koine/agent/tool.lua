@@ -34,13 +34,12 @@ local koine = {}
 ---@field diff? fun(args: table<string, any>): table?
 ---@field mcp? { server: string, name: string, annotations?: table, output_schema?: table } of a tool of an MCP server
 
----What the function of a tool is told of the call.
+---What the function of a tool is told of the call; and what `koine.tool.answer` was given as `ctx`.
 ---@class koine.ToolContext
 ---@field call { id: string, name: string, arguments_json?: string }
 ---@field run? koine.Run the agent's run
 ---@field lease? koine.Lease of a run that a keeper keeps
 ---@field observe? koine.TraceContext the parent for calls that the tool makes
----@field [string] any
 
 ---More about the answer of a tool.
 ---@class koine.ToolInfo

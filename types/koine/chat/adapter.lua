@@ -9,14 +9,14 @@ local koine = {}
 ---@class koine.Adapter
 local Adapter = {}
 
----Sends a chat.
+---Sends a chat. With `on_delta` the deltas are handed out as they arrive; what it raises ends the answer and goes on.
 ---@param messages koine.Messages
 ---@param opts? koine.CallOptions
 ---@return koine.Response? response
 ---@return koine.Error err
 function Adapter:chat(messages, opts) end
 
----Sends a chat and returns its stream at once.
+---Sends a chat and returns its stream at once. Nil and the error where it cannot start, for example without a key.
 ---@param messages koine.Messages
 ---@param opts? koine.CallOptions
 ---@return koine.Stream? stream
@@ -41,7 +41,8 @@ function Adapter:stream(messages, opts) end
 ---@return koine.Stream closing
 function Adapter:text(messages, opts) end
 
----Asks for a value of a shape. An answer that does not fit is an error of kind `output`.
+---Asks for a value of a shape. An answer that does not fit is an error of kind `output`, whose `partial` is the Response
+---and whose `code` says why.
 ---@param messages koine.Messages
 ---@param opts koine.CallOptions with `output`
 ---@return any value
@@ -86,7 +87,7 @@ function Adapter:model_info(model) end
 ---@return koine.Error err
 function Adapter:pull(model, opts) end
 
----The number of tokens that the provider counts for a request.
+---The number of tokens that the provider counts for a request; nothing is generated.
 ---@param messages koine.Messages
 ---@param opts? koine.CallOptions
 ---@return integer? tokens -1 where the provider cannot count

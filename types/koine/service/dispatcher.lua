@@ -99,7 +99,8 @@ local koine = {}
 ---@class koine.Dispatcher
 local Dispatcher = {}
 
----Hands in a message. Waits for room in a task; else `full`.
+---Hands in a message. Where its lane is full, it waits in a task and in a host's coroutine, and returns `full` elsewhere.
+---Do not change the two tables afterwards. Raises an ArgumentError that names the bad field.
 ---@param thread koine.Thread
 ---@param message koine.ChatMessage
 ---@return true? ok

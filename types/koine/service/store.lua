@@ -4,7 +4,10 @@
 ---@class koine
 local koine = {}
 
----Values, leases, buckets and queues behind one interface. Every method may wait; trouble is nil and the error.
+---Values, leases, buckets and queues behind one interface. Every method may wait; trouble is nil and the error, of kind
+---`connect`, `timeout` (a write may have happened), `auth`, `permission`, `limit`, `overloaded`, `protocol`, `cancelled`
+---or `other`. Keys, owners, queues and ids are strings of 1 to 512 bytes without NUL. Wrong arguments raise an
+---ArgumentError.
 ---@class koine.Store
 local Store = {}
 
@@ -20,7 +23,8 @@ function Store:get(key) end
 ---@field ttl? number seconds
 ---@field fence? { [1]: string, [2]: integer } key of a lease and its newest fence
 
----Writes a value, under a condition if one is given.
+---Writes a value, under a condition if one is given. A fence counts if it is the newest that was handed out for its key,
+---whether its lease lives or not. A value of more than 16 MiB is an error of kind `limit`.
 ---@param key string
 ---@param value string at most 16 MiB
 ---@param options? koine.PutOptions
@@ -44,14 +48,15 @@ function Store:delete(key, options) end
 ---@field after? string
 ---@field limit? integer from 1 to 10000; 1000
 
----Lists the keys of values, page by page.
+---Lists the keys of values, page by page, sorted by bytes. Keys that come or go meanwhile may be in it or not.
 ---@param prefix string
 ---@param options? koine.ListOptions
 ---@return string[]? keys sorted
 ---@return any after what to give as `after` for the next page; with nil the error
 function Store:list(prefix, options) end
 
----Gets or renews a lease. The fence is greater than every one before it.
+---Gets or renews a lease. The fence is greater than every one of that key before; the owner of a lease that lives gets
+---the same one, and the time anew.
 ---@param key string
 ---@param owner string
 ---@param ttl number seconds
@@ -74,7 +79,8 @@ function Store:release(key, owner) end
 ---@field force? boolean takes in any case
 ---@field block? number seconds in which nothing is granted; 0
 
----Takes tokens out of a bucket.
+---Takes n times `cost` tokens out of a bucket that is full at first. With `force` it takes in any case, also a negative
+---number, and the bucket may go below zero.
 ---@param key string
 ---@param n number
 ---@param options koine.TakeOptions
@@ -105,7 +111,8 @@ function Store:push(queue, item, options) end
 ---@class koine.ClaimOptions
 ---@field queues? string prefix of their names; `""`
 
----Leases the queue that has been ready longest.
+---Leases the queue that has been ready longest, and returns its first items, at most 100. A queue is ready while it has
+---items, nobody holds a lease on its name, and no unclaim defers it. `lease(queue, owner, ttl)` renews the claim.
 ---@param owner string
 ---@param ttl number seconds
 ---@param options? koine.ClaimOptions
@@ -114,7 +121,7 @@ function Store:push(queue, item, options) end
 ---@return koine.QueueItem[] items
 function Store:claim(owner, ttl, options) end
 
----Takes items that are done out of a queue that was claimed.
+---Takes items that are done out of a queue that was claimed. The queue stays leased.
 ---@param queue string
 ---@param owner string
 ---@param fence integer
@@ -127,7 +134,7 @@ function Store:ack(queue, owner, fence, seq) end
 ---@class koine.UnclaimOptions
 ---@field after? number seconds until it is ready again; 0
 
----Gives a queue back that was claimed.
+---Gives a queue back that was claimed; what is left in it is ready after `after` seconds.
 ---@param queue string
 ---@param owner string
 ---@param fence integer
@@ -274,7 +281,7 @@ function StoreLimiter:wait(seconds, request) end
 ---@return koine.Error err
 function StoreLimiter:settle(key, difference) end
 
----Lets no request go for so long.
+---Lets no request go for so long, on any machine: what `retry-after` asks for. Adapters call it.
 ---@param key string? nil: the limiter's own
 ---@param seconds number
 ---@return true? ok

@@ -31,7 +31,7 @@ local koine = {}
 ---@field write? fun(path: string, text: string): true?, koine.Error?
 ---@field run? fun(argv: string[], opts: koine.ProcessOptions, ctx: table): koine.ProcessResult?, koine.Error?
 
----Gives tools access to one working directory.
+---Gives tools access to one working directory. File tools stay below it; bash can do all that the user can.
 ---@class koine.Executor
 ---@field names string[] the allowed tools
 ---@field workdir? string its absolute path without links; nil of a remote one
@@ -151,7 +151,7 @@ koine.process = {}
 ---@field dropped { stdout: integer, stderr: integer } bytes that were not kept
 ---@field left? integer descendants that could not be killed; -1: some that could not be found
 
----Runs a program and waits for its end.
+---Runs a program and waits for its end, and that of all that it started. Yields in `koine.run` and in a host.
 ---@param argv string[] its name and arguments; no shell
 ---@param opts? koine.ProcessOptions
 ---@return koine.ProcessResult? result
