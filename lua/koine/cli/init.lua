@@ -1,32 +1,32 @@
 --- Koine on the command line; docs/cli.md says how, bin/koine starts it. Uses nothing that users of `require "koine"`
--- do not have.
+-- do not have. What a command needs is loaded when it runs.
 
-local account = require "koine.cli.account"
-local agent = require "koine.cli.talk.agent"
-local arguments = require "koine.cli.arguments"
-local ask = require "koine.cli.talk.ask"
-local cassette = require "koine.cli.testing.cassette"
-local chat = require "koine.cli.talk.chat"
-local doctor = require "koine.cli.account.doctor"
-local embed = require "koine.cli.embed"
 local failure = require "koine.cli.failure"
-local logs = require "koine.cli.logs"
-local mcp = require "koine.cli.mcp"
-local pull = require "koine.cli.account.pull"
-local serve_loopback = require "koine.cli.testing.serve_loopback"
-local terminal = require "koine.cli.terminal"
-local trace = require "koine.cli.trace"
+local koine = require "koine"
 
 local cli = {}
 
 -- Commands: functions of the arguments and of `report` → exit code.
-local COMMANDS = { agent = agent.command, ask = ask.command, chat = chat.command, embed = embed.command,
-  logs = logs.command, mcp = mcp.command, models = account.models, login = account.login, usage = account.usage,
-  pull = pull.command, trace = trace.command, doctor = doctor.command, ["serve-loopback"] = serve_loopback.command,
-  cassette = cassette.command }
+local COMMANDS = {
+  agent = function(...) return require("koine.cli.talk.agent").command(...) end,
+  ask = function(...) return require("koine.cli.talk.ask").command(...) end,
+  cassette = function(...) return require("koine.cli.testing.cassette").command(...) end,
+  chat = function(...) return require("koine.cli.talk.chat").command(...) end,
+  doctor = function(...) return require("koine.cli.account.doctor").command(...) end,
+  embed = function(...) return require("koine.cli.talk.embed").command(...) end,
+  login = function(...) return require("koine.cli.account").login(...) end,
+  logs = function(...) return require("koine.cli.logs").command(...) end,
+  mcp = function(...) return require("koine.cli.mcp").command(...) end,
+  models = function(...) return require("koine.cli.account").models(...) end,
+  pull = function(...) return require("koine.cli.account.pull").command(...) end,
+  ["serve-loopback"] = function(...) return require("koine.cli.testing.serve_loopback").command(...) end,
+  trace = function(...) return require("koine.cli.trace").command(...) end,
+  usage = function(...) return require("koine.cli.account").usage(...) end,
+}
 
 -- Says what was raised; the exit code.
 local function report(raised)
+  local terminal = require "koine.cli.terminal"
   pcall(terminal.end_line)
   if type(raised) == "table" then
     if raised.exit ~= failure.CLOSED_PIPE then terminal.say("%s", failure.words(raised)) end
@@ -37,10 +37,17 @@ local function report(raised)
   return interrupted and failure.INTERRUPTED or failure.FAILED
 end
 
+--- The names of the modules of others that these words need: an array.
+function cli.needs(words) return words[1] == "--version" and {} or { "argparse", "cjson" } end
+
 --- Runs the command that an array of words stands for, and returns its exit code; says what fails.
 function cli.main(words)
+  if words[1] == "--version" then
+    print("koine " .. koine.version)
+    return 0
+  end
   local ok, code = xpcall(function()
-    local args = arguments.parse(words)
+    local args = require("koine.cli.arguments").parse(words)
     return COMMANDS[args.command](args, report)
   end, function(raised) return type(raised) == "string" and debug.traceback(raised) or raised end)
   return ok and code or report(code)

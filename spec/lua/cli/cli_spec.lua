@@ -25,15 +25,6 @@ describe("koine", function()
     assert.are.same({ code = code, signal = 0, out = "", err = "koine: " .. line .. "\n" }, r)
   end
 
-  it("prints what completes its words in a shell", function()
-    for _, shell in ipairs { "bash", "fish" } do
-      local r = cli.run { "completion", shell }
-      assert.are.same({ 0, "" }, { r.code, r.err })
-      assert.is_truthy(r.out:find("no-stream", 1, true))
-    end
-    assert.are.equal(2, cli.run({ "completion", "tcsh" }).code)
-  end)
-
   describe("ask", function()
     it("prints the answer, and sends what was asked with the key", function()
       local r = run_there({ "ask", "Is", "it?" }, { { content = "Yes." } })

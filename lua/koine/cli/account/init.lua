@@ -32,11 +32,19 @@ function account.login(args)
   return 0
 end
 
+-- The provider where a user logs in: the others have no quotas.
+local function login_provider()
+  for _, provider in ipairs(adapters.PROVIDERS) do
+    if provider.login then return provider.name end
+  end
+end
+
 --- The command `usage`: what is left of the quotas. Fails as wrong use for a provider without any.
 function account.usage(args)
-  local quotas, err = adapters.adapter_of(args, args.provider .. "/any"):usage_report()
+  local provider = args.provider or login_provider()
+  local quotas, err = adapters.adapter_of(args, provider .. "/any"):usage_report()
   if err then error(err, 0) end
-  if not quotas then failure.fail(failure.WRONG_USE, "%s has no quotas to ask for", args.provider) end
+  if not quotas then failure.fail(failure.WRONG_USE, "%s has no quotas to ask for", provider) end
   if args.json then
     terminal.out(json.encode(quotas) .. "\n")
     return 0

@@ -1,0 +1,191 @@
+--- The commands: an array of {name, what it does, function that adds its options and examples}.
+
+local koine = require "koine"
+local options = require "koine.cli.arguments.options"
+
+local function ask(command)
+  options.model(command)
+  options.talk(command)
+  command:argument("prompt", "The question, appended to the standard input."):args "*"
+  command:option("-f --file", "Attach a text, an image or a PDF."):count "*"
+  command:option("--mcp", "Let the model use the tools of the servers of this file (mcp.json)."):count "*"
+  command:flag("-y --yes", "With --mcp: do not ask before a tool runs.")
+  command:option("--schema", "Write JSON of this shape: \"name, age int\", or a file of JSON Schema (NAME.json).")
+  command:flag("--json", "Write the whole Response as JSON.")
+  command:epilog [[
+Examples:
+  koine ask "Why is the sky blue?"
+  git diff | koine ask -m openai/gpt-4.1 "Write a commit message for this."
+  koine ask -f chart.png -f notes.md "Do these agree?"
+  koine ask --schema "name, age int" "Who was Ada Lovelace?"
+  koine ask --mcp mcp.json "What do my notes say of Athens?"
+  koine ask --schema invoice.json <letter.txt | jq .total
+  koine ask --log ~/talks.db "A river?"
+  koine ask --log ~/talks.db -c "Its cities?"]]
+end
+
+local function chat(command)
+  options.model(command)
+  options.talk(command)
+  command:epilog [[
+Examples:
+  koine chat
+  koine chat -m anthropic/claude-sonnet-4-5 --system "Be brief."
+  koine chat --log ~/talks.db -c]]
+end
+
+local function agent(command)
+  options.model(command)
+  command:argument("prompt", "The task (else one a line from the standard input; /quit ends)."):args "*"
+  command:option("-C --directory", "The directory to work in (default: this one)."):overwrite(false)
+  command:option("--max-steps", "The maximum number of model calls of a task (50)."):convert(options.value_of)
+  command:flag("-y --yes", "Ask for nothing.")
+  command:flag("--acp", "Serve an editor on standard input and output (Agent Client Protocol).")
+  command:option("--sessions", "With --acp: a directory to keep sessions in.")
+  command:epilog [[
+Examples:
+  koine agent "Why does the test fail? Repair it."
+  koine agent -C ~/src/project -m anthropic/claude-sonnet-4-5
+  koine agent --yes "Format all files" </dev/null
+  koine agent --acp                     (the command that an editor starts)]]
+end
+
+local function embed(command)
+  options.online(command)
+  command:argument("text", "Texts, each as one argument (else the lines of the standard input)."):args "*"
+  command:option("-m --model", "PROVIDER/MODEL, or PROVIDER (else the first provider with a key and embeddings).")
+  command:option("--dimensions", "The width of the vectors."):convert(options.value_of)
+  command:option("--purpose", "query, document, similarity, classification, clustering or code_query.")
+  command:option("--truncate", "end or start: cut texts that are too long, where the provider can.")
+  command:mutex(command:flag("--json", "Write the whole result as JSON."),
+    command:flag("--packed", "Write the numbers as float32, little-endian, 4 bytes each."))
+  command:epilog [[
+Examples:
+  koine embed -m openai "a text" "another text"
+  koine embed -m voyage/voyage-3.5 --purpose query "a question"
+  koine embed --packed --dimensions 256 <lines.txt >vectors.f32]]
+end
+
+local function logs(command)
+  command:argument("action", "list (default), or show ID."):args "?":choices { "list", "show" }
+  command:argument("id", "Of an exchange, or how it begins."):args "?"
+  command:option("--log", "The log (else KOINE_LOG).")
+  command:option("-n --number", "List so many, the last ones (10; 0: all)."):convert(options.integer("-n", 0))
+  command:option("-q --search", "Only exchanges whose question or answer holds this text.")
+  command:option("-m --model", "Only those of models whose name holds this text.")
+  command:option("--cid", "Only those of the conversation whose id begins so.")
+  command:flag("--json", "Write all that was kept, a line of JSON each.")
+  command:epilog [[
+Examples:
+  koine logs --log ~/talks.db -n 3
+  koine logs -q Athens -m claude
+  koine logs show 3f2a
+  koine logs --json -n 0 | jq -s 'map(.cost) | add']]
+end
+
+local function mcp(command)
+  command:argument("file", "A configuration of servers (mcp.json).")
+  command:argument("tool", "SERVER/TOOL: calls it."):args "?"
+  command:argument("arguments", "Its arguments, a JSON object (else none)."):args "?"
+  command:flag("--json", "Write all fields as JSON.")
+  command:option("--timeout", "Seconds for a server to start (30), or for the call."):convert(options.seconds)
+  command:epilog [[
+Examples:
+  koine mcp mcp.json
+  koine mcp mcp.json files/read_file '{"path":"notes.txt"}'
+  koine mcp --json mcp.json | jq '.servers[].tools[].name']]
+end
+
+local function models(command)
+  options.online(command)
+  command:argument("provider", "As in PROVIDER/MODEL."):args "?"
+  command:flag("--json", "Write all fields of the models as JSON.")
+  command:epilog [[
+Examples:
+  koine models anthropic
+  koine models openai | grep mini
+  koine models --json gemini | jq -r '.[].id']]
+end
+
+local function pull(command)
+  options.online(command)
+  command:argument("model", "A model of Ollama's, or PROVIDER/MODEL.")
+  command:epilog [[
+Example: koine pull qwen3:4b
+After Ctrl-C the server keeps the pieces that it has; the same command goes on from there.]]
+end
+
+-- The names of the providers where a user logs in, who then has quotas there.
+local function logins()
+  local names = {}
+  for _, provider in ipairs(koine.providers()) do
+    if provider.login then names[#names + 1] = provider.name end
+  end
+  return names
+end
+
+local function login(command)
+  options.online(command)
+  local names = logins()
+  command:argument("provider", table.concat(names, ", ")):choices(names)
+  command:epilog(("Example: koine login %s"):format(names[1]))
+end
+
+local function usage(command)
+  options.online(command)
+  local names = logins()
+  command:argument("provider", table.concat(names, ", ") .. ": the others have no quotas."):args "?"
+  command:flag("--json", "Write the whole report as JSON.")
+  command:epilog(("Examples: koine usage; koine usage --json %s | jq '.limits[].amount'"):format(names[1]))
+end
+
+local function trace(command)
+  command:argument("file", "A file that koine.observe.jsonl wrote.")
+  command:option("-t --trace", "Only the trace whose id begins so.")
+  command:mutex(
+    command:option("--html", "Write a page to this file instead (-: the output): a waterfall of all spans."),
+    command:flag("--follow", "Write a line for each span when it ends, until Ctrl-C; the file may come later."))
+  command:epilog "Examples: koine trace run.jsonl -t 0af76519; koine trace run.jsonl --html run.html"
+end
+
+local function doctor(command)
+  options.online(command)
+  command:flag("--offline", "Make no requests.")
+  command:epilog "Examples: koine doctor; koine doctor --offline"
+end
+
+local function serve_loopback(command)
+  command:mutex(command:option("--script", "JSON file with the answers to play."),
+    command:flag("--echo", "Repeat each message (default without --script)."))
+  command:option("--port", "Port to listen on (default: a free one)."):convert(options.integer("--port", 1, 65535))
+  command:epilog [[
+Examples:
+  koine serve-loopback --port 8080
+  export ANTHROPIC_API_KEY=any          (in another shell)
+  koine ask -m anthropic/any --base-url http://127.0.0.1:8080 "Hello?"]]
+end
+
+local function cassette(command)
+  command:argument("action", "check"):choices { "check" }
+  command:argument("files", "Cassettes."):args "+"
+  command:option("--allow", "A text that may stay, though it looks like a credential."):count "*"
+  command:epilog [[
+Example: koine cassette check spec/tapes/*.json]]
+end
+
+return {
+  { "ask", "Ask one question.", ask },
+  { "chat", "Chat, one question per line; /quit ends it.", chat },
+  { "agent", "Have an agent work in a directory.", agent },
+  { "embed", "Turn texts into vectors, one a line.", embed },
+  { "logs", "List or show what was asked and answered.", logs },
+  { "mcp", "List the tools of MCP servers, or call one.", mcp },
+  { "models", "List a provider's models.", models },
+  { "pull", "Have a server download a model.", pull },
+  { "login", "Log in to a provider that has no keys.", login },
+  { "usage", "Print the remaining quotas.", usage },
+  { "trace", "Show a log of observers' records as trees.", trace },
+  { "doctor", "Check libraries, keys and providers.", doctor },
+  { "serve-loopback", "Run a test provider on this machine until Ctrl-C.", serve_loopback },
+  { "cassette", "Look for credentials in recorded answers.", cassette },
+}

@@ -1,0 +1,71 @@
+--- The words of the command line: commands, options, help.
+
+local argparse = require "argparse"
+local commands = require "koine.cli.arguments.commands"
+local failure = require "koine.cli.failure"
+
+local arguments = {}
+
+-- The commands that argparse brings; they need the options of all others.
+local COMPLETION, HELP = "completion", "help"
+
+-- The parser of the program. Only the command `chosen` has its options, unless it is one of argparse's: most runs need
+-- few.
+local function parser_of(chosen)
+  local parser = argparse("koine", "One interface to every LLM provider."):require_command(true)
+    :command_target "command"
+  parser:help_max_width(80):help_description_margin(30)
+  parser:flag("--version", "Print the version.")
+  for _, one in ipairs(commands) do
+    local name, about, define = table.unpack(one)
+    local command = parser:command(name, about)
+    if chosen == name or chosen == COMPLETION or chosen == HELP then define(command) end
+  end
+  parser:add_complete_command { name = COMPLETION, description = "Print what completes words in a shell.",
+    epilog = "Example: eval \"$(koine completion bash)\"" }
+  parser:add_help_command { name = HELP, description = "Print the help of a command.",
+    epilog = "Example: koine help ask" }
+  parser:epilog [[
+Examples:
+  koine ask "Why is the sky blue?"
+  git diff | koine ask "Write a commit message for this."
+  koine chat
+  koine COMMAND --help]]
+  return parser
+end
+
+-- Fails as wrong use for an option that -o cannot give, or that is given twice.
+local function check_given(given)
+  local seen = {}
+  for _, option in ipairs(given) do
+    local name = option[1]
+    local called = option.flag or "-o " .. name
+    if name == "model" then failure.fail(failure.WRONG_USE, "-o model: -m PROVIDER/MODEL chooses the model") end
+    if seen[name] then failure.fail(failure.WRONG_USE, "%s and %s: only one of them", seen[name], called) end
+    seen[name] = called
+  end
+end
+
+-- The words with "--retries -1" as "--retries=-1": argparse takes -1 for an option.
+local function joined(words)
+  local i = 2
+  while words[i] and words[i - 1] ~= "--" do
+    if words[i]:find "^%-[%d.]" and words[i - 1]:find "^%-%-[%l-]+$" then
+      words[i - 1] = words[i - 1] .. "=" .. table.remove(words, i)
+    else
+      i = i + 1
+    end
+  end
+  return words
+end
+
+--- Parses the words: a table with `command`, its options and arguments, and for commands that talk to providers
+-- `given`, an array of {option of the constructor, value, flag =, word =}. Fails as wrong use. --help ends the program.
+function arguments.parse(words)
+  local understood, args = parser_of(words[1]):pparse(joined(words))
+  if not understood then failure.fail(failure.WRONG_USE, "%s (see koine --help)", args) end
+  check_given(args.given or {})
+  return args
+end
+
+return arguments
