@@ -1,11 +1,69 @@
--- The words of the command line: help, completion, and how little is loaded for them.
+-- The words of the command line: questions without a command, misspelt commands, help, completion, and how little is
+-- loaded for them.
 
+local cjson = require "cjson"
 local cli = require "spec.support.cli"
+local first_word = require "koine.cli.arguments.first_word"
 local kit = require "spec.lua.cli.kit"
+
+local AH = { { content = "Ah." } }
 
 describe("koine", function()
   local bench = kit.new()
   local run = bench.run
+
+  local function sent()
+    local requests = assert(bench.server:requests())
+    return cjson.decode(requests[#requests].body)
+  end
+
+  local function refuses(line, r)
+    assert.are.same({ code = 2, signal = 0, out = "", err = "koine: " .. line .. "\n" }, r)
+    assert.are.equal(0, #assert(bench.server:requests()))
+  end
+
+  describe("without a command", function()
+    local function there() return "-o", "base_url=" .. bench.server.url end
+
+    it("asks", function()
+      assert.are.equal("Ah.\n", run({ "Is it?", there() }, AH).out)
+      assert.are.equal("Is it?", sent().messages[1].content[1].text)
+      assert.are.equal("Ah.\n", run({ "Why", "is", "it", "so?", there() }, AH).out)
+      assert.are.equal("Why is it so?", sent().messages[1].content[1].text)
+      assert.are.equal("Ah.\n", run({ "--system", "Be brief.", there() }, AH, { input = "a text" }).out)
+      assert.are.same({ "Be brief.", "a text" }, { sent().system, sent().messages[1].content[1].text })
+      assert.are.equal("Ah.\n", run({ "-m", "anthropic/other", "Hm?", there() }, AH).out)
+      assert.are.equal("Ah.\n", run({ there() }, AH, { input = "piped" }).out)
+    end)
+
+    it("asks nobody where a command is misspelt", function()
+      refuses("chta: unknown command; did you mean chat? (a question: koine ask chta …)", run { "chta" })
+      refuses("modles: unknown command; did you mean models? (a question: koine ask modles …)", run { "modles", "x" })
+      refuses("aks: unknown command; did you mean ask? (a question: koine ask aks …)", run { "aks", "Hm?", "-x" })
+    end)
+
+    it("takes a word for a question or a command by these rules", function()
+      local commands = { "ask", "chat", "logs", "models", "usage", "serve-loopback" }
+      local function command(...)
+        local ok, words = pcall(first_word, { ... }, commands, false)
+        return ok and words[1] or "refused"
+      end
+      for _, question in ipairs { "hello", "why?", "what", "Is it?", "a chat", "-c", "--", "who", "user" } do
+        assert.are.equal("ask", command(question), question)
+      end
+      for _, bad in ipairs { "chta", "hcat", "Chat", "model", "modles", "moedl", "lgos", "log", "aks", "usgae",
+        "serve-lopback", "askk" } do
+        assert.are.equal("refused", command(bad), bad)
+        assert.are.equal("refused", command(bad, "word"), bad)
+        assert.are.equal("refused", command(bad, "-m", "a/b", "-s", "x"), bad)
+        assert.are.equal("ask", command(bad, "two", "words"), bad)
+      end
+      for _, name in ipairs(commands) do assert.are.equal(name, command(name)) end
+      assert.are.same({ "ask" }, first_word({}, commands, true))
+      assert.are.same({}, first_word({}, commands, false))
+      assert.are.same({ "-h" }, first_word({ "-h" }, commands, true))
+    end)
+  end)
 
   it("prints what completes its words in a shell", function()
     for _, shell in ipairs { "bash", "zsh", "fish" } do

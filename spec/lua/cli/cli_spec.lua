@@ -166,8 +166,7 @@ describe("koine", function()
 
   describe("says in one line", function()
     it("wrong use of options and commands", function()
-      refuses(2, "a command is required (see koine --help)", run {})
-      refuses(2, "unknown command 'aks' Did you mean 'ask'? (see koine --help)", run { "aks" })
+      refuses(2, "no prompt: give one as an argument or on the standard input", run {})
       refuses(2, "unknown option '--jsn' Did you mean '--json'? (see koine --help)", run { "ask", "--jsn" })
       refuses(2, "option '--no-stream' can not be used together with option '--stream' (see koine --help)",
         run { "ask", "--stream", "--no-stream" })

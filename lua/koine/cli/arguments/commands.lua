@@ -14,7 +14,7 @@ local function ask(command)
   command:flag("--json", "Write the whole Response as JSON.")
   command:epilog [[
 Examples:
-  koine ask "Why is the sky blue?"
+  koine "Why is the sky blue?"
   git diff | koine ask -m openai/gpt-4.1 "Write a commit message for this."
   koine ask -f chart.png -f notes.md "Do these agree?"
   koine ask --schema "name, age int" "Who was Ada Lovelace?"

@@ -3,11 +3,16 @@
 local argparse = require "argparse"
 local commands = require "koine.cli.arguments.commands"
 local failure = require "koine.cli.failure"
+local first_word = require "koine.cli.arguments.first_word"
+local terminal = require "koine.cli.terminal"
 
 local arguments = {}
 
 -- The commands that argparse brings; they need the options of all others.
 local COMPLETION, HELP = "completion", "help"
+
+local names = { COMPLETION, HELP }
+for _, command in ipairs(commands) do names[#names + 1] = command[1] end
 
 -- The parser of the program. Only the command `chosen` has its options, unless it is one of argparse's: most runs need
 -- few.
@@ -15,6 +20,7 @@ local function parser_of(chosen)
   local parser = argparse("koine", "One interface to every LLM provider."):require_command(true)
     :command_target "command"
   parser:help_max_width(80):help_description_margin(30)
+  parser:usage "Usage: koine [-h] [--version] COMMAND …\n       koine QUESTION"
   parser:flag("--version", "Print the version.")
   for _, one in ipairs(commands) do
     local name, about, define = table.unpack(one)
@@ -27,8 +33,8 @@ local function parser_of(chosen)
     epilog = "Example: koine help ask" }
   parser:epilog [[
 Examples:
-  koine ask "Why is the sky blue?"
-  git diff | koine ask "Write a commit message for this."
+  koine "Why is the sky blue?"              (this is `koine ask`)
+  git diff | koine "Write a commit message for this."
   koine chat
   koine COMMAND --help]]
   return parser
@@ -62,7 +68,11 @@ end
 --- Parses the words: a table with `command`, its options and arguments, and for commands that talk to providers
 -- `given`, an array of {option of the constructor, value, flag =, word =}. Fails as wrong use. --help ends the program.
 function arguments.parse(words)
-  local understood, args = parser_of(words[1]):pparse(joined(words))
+  words = joined(first_word(words, names, not terminal.input))
+  if not words[1] then
+    failure.fail(failure.WRONG_USE, 'a question or a command is required: koine "Why?", or koine --help')
+  end
+  local understood, args = parser_of(words[1]):pparse(words)
   if not understood then failure.fail(failure.WRONG_USE, "%s (see koine --help)", args) end
   check_given(args.given or {})
   return args
