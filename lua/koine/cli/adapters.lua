@@ -1,7 +1,10 @@
 --- Which provider and model the command line speaks to, and the adapter for it.
 
 local failure = require "koine.cli.failure"
+local key_of = require "koine.cli.settings.key"
 local koine = require "koine"
+local nearest = require "koine.cli.arguments.nearest"
+local settings = require "koine.cli.settings"
 local terminal = require "koine.cli.terminal"
 
 local adapters = {}
@@ -29,10 +32,19 @@ function adapters.variable(provider)
   end
 end
 
---- Whether there are credentials for a provider (an entry of PROVIDERS): true or false; never starts a login. A server
--- that needs none has some where a key is set for it.
+-- The options that the settings give for a provider.
+local function settings_of(name) return settings.get().providers[name] or {} end
+
+--- The command that the settings have for the key of a provider (an entry of PROVIDERS): an array; nil for none.
+function adapters.key_command(provider)
+  local key = settings_of(provider.name).key
+  return key and key.command
+end
+
+--- Whether there are credentials for a provider (an entry of PROVIDERS): true or false; never starts a login, or the
+-- command of a key. A server that needs none has some where a key is set for it.
 function adapters.has_credentials(provider)
-  if adapters.variable(provider) then return true end
+  if adapters.variable(provider) or adapters.key_command(provider) then return true end
   if provider.key_optional then return false end
   local adapter = koine.try(koine.adapter, provider.name, { model = "any" })
   return adapter and adapter:authenticated() or false
@@ -42,7 +54,8 @@ end
 -- not say so.
 local function is_meant(provider)
   if provider.embeds_only then return false end
-  return adapters.variable(provider) ~= nil or provider.login and adapters.has_credentials(provider)
+  return adapters.variable(provider) ~= nil or adapters.key_command(provider) ~= nil
+    or provider.login and adapters.has_credentials(provider)
 end
 
 --- Whether a provider (an entry of PROVIDERS) is a server on this machine that needs no key.
@@ -59,9 +72,22 @@ local function only_model(args, name)
   failure.fail(failure.WRONG_USE, "which model? give -m %s/MODEL%s", name, #ids > 0 and "; there are " .. some or "")
 end
 
---- "provider/model" for what was named: as it is, or for a provider alone with its default model or its only one, which
+-- Fails for a word that is neither an alias nor a provider, but near to an alias.
+local function refuse_misspelt(name)
+  local aliases = {}
+  for alias in pairs(settings.get().aliases) do aliases[#aliases + 1] = alias end
+  table.sort(aliases)
+  local near = nearest(name, aliases)
+  if near then failure.fail(failure.WRONG_USE, "%s: unknown model; did you mean %q?", name, near) end
+end
+
+--- What a name stands for: the model of an alias of the settings, else the name itself.
+function adapters.resolve(name) return settings.get().aliases[name] or name end
+
+--- "provider/model" for what was named, an alias perhaps: a provider alone has its default model or its only one, which
 -- a line names. Fails when that leaves a choice.
 function adapters.whole_name(args, name)
+  name = adapters.resolve(name)
   local alone = name:match "^([^/]+)/?$"
   for _, provider in ipairs(adapters.PROVIDERS) do
     if provider.name == alone then
@@ -70,13 +96,15 @@ function adapters.whole_name(args, name)
       return whole
     end
   end
+  if alone then refuse_misspelt(alone) end
   return name
 end
 
---- Returns the model's name: -m, KOINE_MODEL, or the default model of the first provider with a key or a login.
--- Fails when there is none.
+--- Returns the model's name: -m, KOINE_MODEL, that of the settings, or the default model of the first provider with a
+-- key or a login. Fails when there is none.
 function adapters.named(args)
-  if args.model or adapters.is_set "KOINE_MODEL" then return args.model or os.getenv "KOINE_MODEL" end
+  local named = args.model or adapters.is_set "KOINE_MODEL" and os.getenv "KOINE_MODEL" or settings.get().model
+  if named then return adapters.resolve(named) end
   for _, provider in ipairs(adapters.PROVIDERS) do
     if is_meant(provider) then
       local name, model = provider.name, provider.default_model
@@ -104,15 +132,47 @@ local function by_flag(err, flags)
   return err
 end
 
---- The adapter of "provider/model" with the options that the command line gave. Raises the ArgumentError, which
--- names the flag at fault.
+-- Provider → its key, once its command has run.
+local keys = {}
+
+-- Adds the options that the settings give for the provider of "provider/model": their names, as keys. The command of
+-- the key runs when the provider is asked, where no variable and no option gives one.
+local function from_settings(name, given)
+  local provider_name = name:match "^[^/]*"
+  local options = settings_of(provider_name)
+  local taken = {}
+  for option, value in pairs(options) do
+    if option ~= "key" and given[option] == nil then given[option], taken[option] = value, true end
+  end
+  if not options.key or given.key ~= nil then return taken end
+  for _, provider in ipairs(adapters.PROVIDERS) do
+    if provider.name == provider_name and adapters.variable(provider) then return taken end
+  end
+  function given.key()
+    keys[provider_name] = keys[provider_name] or key_of(options.key.command, provider_name)
+    return keys[provider_name]
+  end
+  return taken
+end
+
+--- The adapter of "provider/model" with the options of the command line, then of the settings. Raises the
+-- ArgumentError, which names the flag at fault.
 function adapters.adapter_of(args, name)
   local given, flags = {}, {}
   given.observer = args.keeper and args.keeper.meter.observer
   function given.on_retry(attempt) terminal.progress(attempt.kind .. ": trying again") end
-  for _, option in ipairs(args.given) do given[option[1]], flags[option[1]] = option[2], option end
+  for _, option in ipairs(args.given) do
+    given[option[1]] = option[2]
+    flags[option[1]] = option
+  end
+  local taken = from_settings(name, given)
   local adapter, err = koine.try(koine.adapter, name, given)
-  return adapter or error(by_flag(err, flags), 0)
+  if adapter then return adapter end
+  if taken[(err.field or ""):match "^[^.[]*"] then
+    failure.fail(failure.WRONG_USE, "%s: providers.%s.%s", settings.path(), name:match "^[^/]*",
+      koine.errors.words(err))
+  end
+  error(by_flag(err, flags), 0)
 end
 
 return adapters

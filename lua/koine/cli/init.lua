@@ -12,6 +12,7 @@ local COMMANDS = {
   ask = function(...) return require("koine.cli.talk.ask").command(...) end,
   cassette = function(...) return require("koine.cli.testing.cassette").command(...) end,
   chat = function(...) return require("koine.cli.talk.chat").command(...) end,
+  config = function(...) return require("koine.cli.settings.show").config(...) end,
   doctor = function(...) return require("koine.cli.account.doctor").command(...) end,
   embed = function(...) return require("koine.cli.talk.embed").command(...) end,
   login = function(...) return require("koine.cli.account").login(...) end,

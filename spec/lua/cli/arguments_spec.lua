@@ -103,7 +103,7 @@ describe("koine", function()
       for line in r.out:gmatch "[^\n]+" do assert.is_true(utf8.len(line) <= 80, line) end
       commands = commands + 1
     end
-    assert.are.equal(16, commands)
+    assert.are.equal(17, commands)
     assert.are.equal(run({ "ask", "--help" }).out, run({ "help", "ask" }).out)
   end)
 

@@ -63,7 +63,8 @@ function doctor.command(args)
   for _, provider in ipairs(adapters.PROVIDERS) do
     local words, well = examine(args, provider)
     local set = adapters.variable(provider)
-    terminal.out(format:format(provider.name, set or provider.env[1], set and "set" or "not set", words))
+    local key = set and "set" or adapters.key_command(provider) and "command" or "not set"
+    terminal.out(format:format(provider.name, set or provider.env[1], key, words))
     if not well then code = failure.FAILED end
   end
   return code

@@ -69,7 +69,7 @@ end
 local function logs(command)
   command:argument("action", "list (default), or show ID."):args "?":choices { "list", "show" }
   command:argument("id", "Of an exchange, or how it begins."):args "?"
-  command:option("--log", "The log (else KOINE_LOG).")
+  command:option("--log", "The log (else KOINE_LOG, or that of the settings).")
   command:option("-n --number", "List so many, the last ones (10; 0: all)."):convert(options.integer("-n", 0))
   command:option("-q --search", "Only exchanges whose question or answer holds this text.")
   command:option("-m --model", "Only those of models whose name holds this text.")
@@ -105,6 +105,14 @@ Examples:
   koine models anthropic
   koine models openai | grep mini
   koine models --json gemini | jq -r '.[].id']]
+end
+
+local function config(command)
+  command:flag("--json", "Write it as JSON.")
+  command:epilog [[
+Examples:
+  koine config
+  ${EDITOR:-vi} "$(koine config --json | jq -r .path)"]]
 end
 
 local function pull(command)
@@ -179,6 +187,7 @@ return {
   { "agent", "Have an agent work in a directory.", agent },
   { "embed", "Turn texts into vectors, one a line.", embed },
   { "logs", "List or show what was asked and answered.", logs },
+  { "config", "Show the settings.", config },
   { "mcp", "List the tools of MCP servers, or call one.", mcp },
   { "models", "List a provider's models.", models },
   { "pull", "Have a server download a model.", pull },

@@ -52,7 +52,7 @@ end
 --- Of commands that talk to models.
 function options.model(command)
   options.online(command)
-  command:option("-m --model", "PROVIDER/MODEL (else KOINE_MODEL, else the first provider with a key).")
+  command:option("-m --model", "PROVIDER/MODEL or an alias (else KOINE_MODEL, the settings, the first key).")
   command:option("--system", "The system prompt.")
   gives(command, "--max-tokens", "The maximum number of tokens of the answer.", "max_tokens")
   gives(command, "--thinking", "low, medium, high, …, a number of tokens, or off.", "thinking", function(word)
@@ -66,7 +66,7 @@ end
 function options.talk(command)
   command:mutex(
     command:option("--log", "Keep questions and answers in this file: .db, .sqlite or lines of JSON (else KOINE_LOG)."),
-    command:flag("--no-log", "Keep nothing, whatever KOINE_LOG says."))
+    command:flag("--no-log", "Keep nothing, whatever KOINE_LOG and the settings say."))
   command:mutex(command:flag("-c --continue", "Go on with the last conversation of the log."),
     command:option("--cid", "Go on with the conversation whose id begins so."))
 end

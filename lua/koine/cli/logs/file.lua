@@ -5,6 +5,7 @@ local database = require "koine.cli.logs.database"
 local failure = require "koine.cli.failure"
 local koine = require "koine"
 local lines = require "koine.cli.logs.lines"
+local settings = require "koine.cli.settings"
 
 local file = {}
 
@@ -36,11 +37,11 @@ function file.open(path, writes)
   return (is_database(path) and database or lines).open(path, writes)
 end
 
---- The path of the log: that of --log, else KOINE_LOG; nil for none, and with --no-log.
+--- The path of the log: that of --log, else KOINE_LOG, else that of the settings; nil for none, and with --no-log.
 function file.path_of(args)
   if args.no_log then return nil end
   local variable = os.getenv "KOINE_LOG"
-  return args.log or variable ~= "" and variable or nil
+  return args.log or variable ~= "" and variable or settings.get().log
 end
 
 return file

@@ -20,7 +20,7 @@ end
 
 -- The adapter, and the model that it embeds with: nil for the provider's usual one.
 local function chosen(args)
-  local name = args.model or usual_provider()
+  local name = args.model and adapters.resolve(args.model) or usual_provider()
   local provider, model = name:match "^([^/]*)/?(.*)$"
   if model ~= "" then return adapters.adapter_of(args, name), model end
   for _, known in ipairs(adapters.PROVIDERS) do
