@@ -30,12 +30,11 @@ cli.closed_port = require "spec.support.free_port"
 function cli.quote(word) return "'" .. word:gsub("'", "'\\''") .. "'" end
 
 local function environment(given)
-  local list = { "LUA_PATH=" .. package.path, "LUA_CPATH=" .. package.cpath, "LC_ALL=C.UTF-8" }
-  for _, name in ipairs(KEPT) do
-    local value = os.getenv(name)
-    if value then list[#list + 1] = name .. "=" .. value end
-  end
-  for name, value in pairs(given or {}) do list[#list + 1] = name .. "=" .. value end
+  local all = { LUA_PATH = package.path, LUA_CPATH = package.cpath, LC_ALL = "C.UTF-8", TERM = "xterm" }
+  for _, name in ipairs(KEPT) do all[name] = os.getenv(name) end
+  for name, value in pairs(given or {}) do all[name] = value end
+  local list = {}
+  for name, value in pairs(all) do list[#list + 1] = name .. "=" .. value end
   return list
 end
 

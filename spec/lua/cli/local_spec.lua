@@ -98,14 +98,15 @@ describe("koine", function()
     assert.are.equal("koine: Busy.\n", r.err)
   end)
 
-  at_terminal("shows that a model is thinking, until it speaks", function()
+  at_terminal("shows that a model is thinking, until it speaks, where there are no styles", function()
     assert(server:script { { content = { { type = "thinking", thinking = "Hm. " }, { type = "text", text = "Ah." },
       { type = "thinking", thinking = "So." }, { type = "text", text = "Oh." } } } })
     local child = cli.start({ "ask", "-m", "anthropic/claude-sonnet-4-5", "--thinking", "high", "--base-url",
-      server.url, "Hm?" }, { env = { ANTHROPIC_API_KEY = KEY }, terminal = true })
+      server.url, "Hm?" }, { env = { ANTHROPIC_API_KEY = KEY, NO_COLOR = "1" }, terminal = true })
     local r = child:wait()
     assert.are.equal(0, r.code)
-    local shown = "waiting for claude-sonnet-4-5\r\27[Kclaude-sonnet-4-5 is thinking\r\27[KAh.Oh.\r\n"
+    local shown = "waiting for claude-sonnet-4-5\27[?7h\r\27[K\27[?7lclaude-sonnet-4-5 is thinking\27[?7h\r\27[K"
+      .. "Ah.Oh.\r\n"
     assert.is_truthy(r.out:find(shown, 1, true), r.out)
   end)
 end)

@@ -115,7 +115,7 @@ describe("koine pull", function()
     for _, shown in ipairs { "pulling manifest", "pulling aa [######..................]  25% of 1.5 kB",
       "pulling bb [##########..............]  43% of 2.0 kB", "pulling aa [########################] 100% of 2.0 kB",
       "success" } do
-      assert.is_truthy(r.out:find("\r\27[K" .. shown .. "\r\27[K", 1, true), r.out)
+      assert.is_truthy(r.out:find("\r\27[K\27[?7l" .. shown .. "\27[?7h\r\27[K", 1, true), r.out)
     end
     assert.are.equal("\r\27[Kkoine: ollama/m is there\r\n", r.out:sub(-30), r.out)
   end)
@@ -127,7 +127,7 @@ describe("koine pull", function()
     child:write "\3"
     local r = child:wait()
     assert.are.equal(130, r.code, r.out)
-    assert.is_truthy(r.out:find "20%% of 1.0 kB[%^C]*\r?\n$", ("%q"):format(r.out))
+    assert.is_truthy(r.out:find "20%% of 1.0 kB\27%[%?7h[%^C]*\r?\n$", ("%q"):format(r.out))
     assert.is_nil(r.out:find("traceback", 1, true))
   end)
 

@@ -10,6 +10,7 @@ local koine = require "koine"
 local mcp_tools = require "koine.cli.mcp.tools"
 local terminal = require "koine.cli.terminal"
 local work = require "koine.cli.talk.work"
+local writer = require "koine.cli.talk.writer"
 
 local ask = {}
 
@@ -37,20 +38,16 @@ end
 --- Says something (a string or an array of blocks) in a conversation and writes the answer: the exit code. `about` is
 -- {model, system}, for the log. Raises the error of a call that fails.
 function ask.exchange(talk, said, args, about)
-  local model, spoke = talk.adapter:model_name(), false
+  local model, streams = talk.adapter:model_name(), writer.streams(args)
   args.keeper.meter:take() -- what a failure took before
   terminal.progress("waiting for " .. model)
-  local streams = not args.json and (args.stream or not args.no_stream and terminal.output)
-  local response, err = talk:ask(said, streams and function(delta)
-    if delta.type == "text_delta" then
-      spoke = true
-      terminal.out(delta.text)
-    elseif delta.type == "thinking_start" and not spoke then
-      terminal.progress(model .. " is thinking")
-    end
-  end or nil)
+  local response, err = talk:ask(said, streams and writer.deltas(model) or nil)
   if not response then error(err, 0) end
-  if not streams then terminal.out(args.json and json.encode(response:to_table()) or response:text()) end
+  if args.json then
+    terminal.out(json.encode(response:to_table()))
+  elseif not streams then
+    terminal.answer(response:text())
+  end
   terminal.end_line()
   return code_of(response, args.keeper:keep_talk(talk, response, about))
 end
@@ -99,7 +96,7 @@ end
 -- What the texts of an agent are written as.
 local function writes(args, schema)
   if args.json or schema then return nil end
-  return (args.stream or not args.no_stream and terminal.output) and "deltas" or "whole"
+  return writer.streams(args) and "deltas" or "whole"
 end
 
 -- Asks with the tools of servers: the exit code.

@@ -5,6 +5,7 @@ local failure = require "koine.cli.failure"
 local json = require "koine.cli.json"
 local koine = require "koine"
 local terminal = require "koine.cli.terminal"
+local writer = require "koine.cli.talk.writer"
 
 local work = {}
 
@@ -49,18 +50,10 @@ local function decide(self, run, pending)
   end
 end
 
-local function on_delta(self)
-  return function(delta)
-    if delta.type == "text_delta" then terminal.out(delta.text) end
-    if delta.type == "text_end" then terminal.end_line() end
-    if delta.type == "thinking_start" then terminal.progress(self.name .. " is thinking") end
-  end
-end
-
 local function on_event(self)
   return function(event)
     if event.kind == "output" and self.writes == "whole" then
-      terminal.out(event.content)
+      terminal.answer(event.content)
       terminal.end_line()
     elseif event.kind == "tool_call" then
       terminal.say("%s", title_of(self.tools, event.tool_name, json.decode(event.tool_input)))
@@ -87,7 +80,8 @@ function work.new(args, given)
   local self = { args = args, history = {}, always = {}, name = given.adapter:model_name(), writes = given.writes }
   self.tools = guarded(self, given.tools, given.needed)
   given.needed, given.writes = nil, nil
-  given.on_event, given.on_delta = on_event(self), self.writes == "deltas" and on_delta(self) or nil
+  given.on_event = on_event(self)
+  given.on_delta = self.writes == "deltas" and writer.deltas(self.name, true) or nil
   self.agent = koine.agent(given)
   return self
 end

@@ -165,7 +165,7 @@ describe("koine chat", function()
       local child = chat { { content = "a\27[31mb\u{9B}31mc\7\n" } }
       child:expect("out", "> ")
       child:write "hi\n"
-      child:expect("out", "\27[Kwaiting for claude-sonnet-4-5\r\27[Ka[31mb31mc\r\nkoine: ")
+      child:expect("out", "\27[K\27[?7lwaiting for claude-sonnet-4-5\27[?7h\r\27[Ka[31mb31mc\r\nkoine: ")
       child:write "/quit\n"
       assert.are.equal(0, child:wait().code)
     end)
