@@ -1,6 +1,7 @@
 --- Which provider and model the command line speaks to, and the adapter for it.
 
 local failure = require "koine.cli.failure"
+local json = require "koine.cli.json"
 local key_of = require "koine.cli.settings.key"
 local koine = require "koine"
 local nearest = require "koine.cli.arguments.nearest"
@@ -132,6 +133,31 @@ local function by_flag(err, flags)
   return err
 end
 
+-- What the word of an -o may mean, beside its first reading which the option's own check refused: JSON, the word as it
+-- is, an array of it.
+local function readings(word)
+  local list = { word, koine.array { word } }
+  local decoded = word:find "^[%[{]" and json.decode(word)
+  if decoded then table.insert(list, 1, word:find "^%[" and koine.array(decoded) or decoded) end
+  return list
+end
+
+-- Makes the adapter, with the word of each -o read as its option wants it: the adapter, or nil, err. Changes `given`.
+local function make(name, given, flags)
+  local left, first = {}, {} -- option → readings not tried yet; the error of the first one
+  local adapter, err = koine.try(koine.adapter, name, given)
+  while not adapter do
+    local option = (err.field or ""):match "^[^.[]*"
+    local how = flags[option]
+    if not how or how.flag then return nil, err end
+    left[option], first[option] = left[option] or readings(how.word), first[option] or err
+    given[option] = table.remove(left[option], 1)
+    if given[option] == nil then return nil, first[option] end
+    adapter, err = koine.try(koine.adapter, name, given)
+  end
+  return adapter
+end
+
 -- Provider → its key, once its command has run.
 local keys = {}
 
@@ -163,10 +189,10 @@ function adapters.adapter_of(args, name)
   function given.on_retry(attempt) terminal.progress(attempt.kind .. ": trying again") end
   for _, option in ipairs(args.given) do
     given[option[1]] = option[2]
-    flags[option[1]] = option
+    if option.word then flags[option[1]] = option end
   end
   local taken = from_settings(name, given)
-  local adapter, err = koine.try(koine.adapter, name, given)
+  local adapter, err = make(name, given, flags)
   if adapter then return adapter end
   if taken[(err.field or ""):match "^[^.[]*"] then
     failure.fail(failure.WRONG_USE, "%s: providers.%s.%s", settings.path(), name:match "^[^/]*",

@@ -47,9 +47,16 @@ function input.as_text(text, name)
   return text
 end
 
--- A file as a block; its first bytes tell its type.
+-- The block of an address, which the provider fetches: its ending tells documents from images.
+local function linked(url)
+  local block = url:lower():find "%.pdf$" and koine.document or koine.image
+  return block { source = url }
+end
+
+-- A file as a block; its first bytes tell its type. "-" is the standard input.
 local function attachment(path)
-  local bytes = read_file(path)
+  if path:find "^https?://" then return linked(path) end
+  local bytes = path == "-" and read("standard input", io.stdin) or read_file(path)
   local kind = koine.files.media_type(bytes, path)
   if kind and not kind:find "^text/" then
     local block = kind:find "^image/" and koine.image or koine.document
@@ -66,12 +73,13 @@ end
 --- Returns the user's message, an array of blocks: the files, the standard input where it is no terminal, the words of
 -- the command line. Fails as wrong use when there is none.
 function input.said_by(args)
-  local blocks = {}
+  local blocks, texts = {}, {}
   for i, path in ipairs(args.file) do blocks[i] = attachment(path) end
   for _, text in ipairs { input.piped(), table.concat(args.prompt, " ") } do
-    if text:find "%S" then blocks[#blocks + 1] = koine.text { text = text } end
+    if text:find "%S" then texts[#texts + 1] = text end
   end
-  if #blocks > #args.file then return blocks end
+  for _, text in ipairs(texts) do blocks[#blocks + 1] = koine.text { text = text } end
+  if texts[1] then return blocks end
   failure.fail(failure.WRONG_USE, "no prompt: give one as an argument or on the standard input")
 end
 

@@ -30,7 +30,7 @@ describe("koine", function()
       assert.are.equal("Is it?", sent().messages[1].content[1].text)
       assert.are.equal("Ah.\n", run({ "Why", "is", "it", "so?", there() }, AH).out)
       assert.are.equal("Why is it so?", sent().messages[1].content[1].text)
-      assert.are.equal("Ah.\n", run({ "--system", "Be brief.", there() }, AH, { input = "a text" }).out)
+      assert.are.equal("Ah.\n", run({ "-s", "Be brief.", there() }, AH, { input = "a text" }).out)
       assert.are.same({ "Be brief.", "a text" }, { sent().system, sent().messages[1].content[1].text })
       assert.are.equal("Ah.\n", run({ "-m", "anthropic/other", "Hm?", there() }, AH).out)
       assert.are.equal("Ah.\n", run({ there() }, AH, { input = "piped" }).out)
@@ -69,7 +69,7 @@ describe("koine", function()
     for _, shell in ipairs { "bash", "zsh", "fish" } do
       local r = cli.run { "completion", shell }
       assert.are.same({ 0, "" }, { r.code, r.err })
-      for _, option in ipairs { "no-stream", "schema", "sessions", "max-steps", "purpose" } do
+      for _, option in ipairs { "no-stream", "schema", "extract", "usage", "max-steps", "purpose" } do
         assert.is_truthy(r.out:find(option, 1, true), shell .. " " .. option)
       end
     end
@@ -90,7 +90,7 @@ describe("koine", function()
     assert.are.equal("ask agent", completed "a")
     assert.are.equal("trace", completed "tr")
     assert.are.equal("--timeout", completed("ask", "--ti"))
-    assert.are.equal("--file", completed("ask", "--fi"))
+    assert.are.equal("--extract", completed("ask", "--ex"))
     assert.are.equal(script, completed("ask", "-f", script:sub(1, -2)))
   end)
 
@@ -113,7 +113,7 @@ describe("koine", function()
         arg = { %q }
         local exit = os.exit
         os.exit = function()
-          for _, name in ipairs { %q, "koine.call.adapter", "koine.provider.rows.anthropic" } do
+          for _, name in ipairs { %q, "koine.cli.settings", "koine.call.adapter", "koine.provider.rows.anthropic" } do
             if package.loaded[name] then io.stderr:write("loaded ", name, "\n") end
           end
           exit(0)

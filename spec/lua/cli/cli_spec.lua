@@ -69,8 +69,8 @@ describe("koine", function()
 
     it("sends its options", function()
       local r = run_there({ "ask", "--system", "Be brief.", "--max-tokens", "9000", "--thinking", "2000", "-o",
-        "temperature=1", "-o", "keep_raw", "-o", "stop_sequences=x", "Hm?" })
-      refuses(2, 'stop_sequences: array of strings expected, got "x"', r)
+        "temperature=1", "-o", "keep_raw", "-o", "top_p=x", "Hm?" })
+      refuses(2, 'top_p: number from 0 to 1 expected, got "x"', r)
       r = run_there({ "ask", "--system", "Be brief.", "--max-tokens", "9000", "--thinking", "2000", "-o",
         "cache_retention=short", "-o", "keep_raw", "Hm?" }, { { content = "Ah." } })
       assert.are.equal("Ah.\n", r.out, r.err)

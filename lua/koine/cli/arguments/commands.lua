@@ -7,9 +7,9 @@ local function ask(command)
   options.model(command)
   options.talk(command)
   command:argument("prompt", "The question, appended to the standard input."):args "*"
-  command:option("-f --file", "Attach a text, an image or a PDF."):count "*"
-  command:option("--mcp", "Let the model use the tools of the servers of this file (mcp.json)."):count "*"
-  command:flag("-y --yes", "With --mcp: do not ask before a tool runs.")
+  command:option("-f --file -a --attachment", "Attach a text, an image or a document: a file, a URL, - for the input.")
+    :count "*"
+  command:flag("-x --extract", "Write only the first block of code of the answer.")
   command:option("--schema", "Write JSON of this shape: \"name, age int\", or a file of JSON Schema (NAME.json).")
   command:flag("--json", "Write the whole Response as JSON.")
   command:epilog [[
@@ -17,6 +17,7 @@ Examples:
   koine "Why is the sky blue?"
   git diff | koine ask -m openai/gpt-4.1 "Write a commit message for this."
   koine ask -f chart.png -f notes.md "Do these agree?"
+  koine ask -x "A shell command that counts the files here" | tee count.sh
   koine ask --schema "name, age int" "Who was Ada Lovelace?"
   koine ask --mcp mcp.json "What do my notes say of Athens?"
   koine ask --schema invoice.json <letter.txt | jq .total
@@ -30,7 +31,7 @@ local function chat(command)
   command:epilog [[
 Examples:
   koine chat
-  koine chat -m anthropic/claude-sonnet-4-5 --system "Be brief."
+  koine chat -m anthropic/claude-sonnet-4-5 -s "Be brief."
   koine chat --log ~/talks.db -c]]
 end
 

@@ -34,10 +34,11 @@ local function gives(command, flag, about, name, convert)
   end)
 end
 
--- NAME=VALUE, or NAME for true: {name, value}.
+-- NAME=VALUE, or NAME for true: {name, value, word = VALUE}.
 local function assignment(word)
-  local name, value = word:match "^([^=]*)(=?.*)$"
-  return { name, value == "" or value_of(value:sub(2)) }
+  local name, value = word:match "^([^=]*)=(.*)$"
+  if not name then return { word, true } end
+  return { name, value_of(value), word = value }
 end
 
 --- Of commands that talk to providers.
@@ -53,7 +54,7 @@ end
 function options.model(command)
   options.online(command)
   command:option("-m --model", "PROVIDER/MODEL or an alias (else KOINE_MODEL, the settings, the first key).")
-  command:option("--system", "The system prompt.")
+  command:option("-s --system", "The system prompt.")
   gives(command, "--max-tokens", "The maximum number of tokens of the answer.", "max_tokens")
   gives(command, "--thinking", "low, medium, high, …, a number of tokens, or off.", "thinking", function(word)
     return tonumber(word) and { budget_tokens = value_of(word) } or word ~= "off" and word
@@ -64,6 +65,9 @@ end
 
 --- Of `ask` and `chat`.
 function options.talk(command)
+  command:option("--mcp", "Let the model use the tools of the servers of this file (mcp.json)."):count "*"
+  command:flag("-y --yes", "Do not ask before a tool runs.")
+  command:flag("-u --usage", "Say after each answer what it took, on a terminal or not.")
   command:mutex(
     command:option("--log", "Keep questions and answers in this file: .db, .sqlite or lines of JSON (else KOINE_LOG)."),
     command:flag("--no-log", "Keep nothing, whatever KOINE_LOG and the settings say."))

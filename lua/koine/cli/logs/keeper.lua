@@ -39,7 +39,7 @@ end
 --- A keeper of a command's exchanges; its `meter` is for the adapters. With --continue or --cid it sets the model and
 -- the system prompt of `args` that are not given. Fails where the log cannot be used.
 function keeper.open(args)
-  local self = setmetatable({ logged = 0, history = koine.array {} }, metatable)
+  local self = setmetatable({ logged = 0, history = koine.array {}, says = args.usage }, metatable)
   local path = file.path_of(args)
   if path then self.log = file.open(path, true) end
   if args.continue or args.cid then
@@ -75,7 +75,7 @@ end
 -- `about`: {model, system}. false where the log could not be written, which is said.
 function methods:keep(history, response, about)
   local taken = self.meter:take()
-  meter.say(taken)
+  meter.say(taken, self.says)
   local log = self.log
   if not log or not taken.id then return true end
   local messages = table.move(history, self.logged + 1, #history, 1, koine.array {})

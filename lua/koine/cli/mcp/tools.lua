@@ -3,7 +3,6 @@
 local failure = require "koine.cli.failure"
 local json = require "koine.cli.json"
 local servers = require "koine.cli.mcp.servers"
-local terminal = require "koine.cli.terminal"
 
 local tools = {}
 
@@ -31,29 +30,20 @@ local function load(self, files, each)
   end
 end
 
--- Says which tools are left out because nobody can be asked.
-local function say_left_out(names)
-  if #names == 0 then return end
-  terminal.say("nobody can be asked, so these tools are left out (--yes allows them): %s", table.concat(names, ", "))
-end
-
 --- Starts the servers of `files` (an array of paths): a table to close, whose `list` is the array of their tools. All
 -- tools need approval but those that a server marks as reading only which the configuration trusts; with `yes` none
--- does. Where the standard input is no terminal, tools that need it are left out. Says all that.
+-- does. Says which servers failed.
 function tools.open(files, yes)
   local self = setmetatable({ groups = {}, list = {} }, metatable)
   local opened, raised = pcall(function()
     load(self, files, function(_, options) options.approval = yes and "none" or "writes" end)
-    local left_out = {}
     for _, group in ipairs(self.groups) do
       for _, tool in ipairs(servers.start(group)) do
         tool.title = title_of(tool)
-        local fits = terminal.input or not tool.needs_approval
-        table.insert(fits and self.list or left_out, fits and tool or tool.name)
+        self.list[#self.list + 1] = tool
       end
       servers.say_failures(group)
     end
-    say_left_out(left_out)
   end)
   if opened then return self end
   metatable.__close(self)

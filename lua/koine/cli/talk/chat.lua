@@ -1,13 +1,14 @@
 --- A chat in the terminal, a line at a time. A line that begins with a slash is a command.
 
 local adapters = require "koine.cli.adapters"
-local ask = require "koine.cli.talk.ask"
+local exchange = require "koine.cli.talk.exchange"
 local failure = require "koine.cli.failure"
 local input = require "koine.cli.input"
 local json = require "koine.cli.json"
 local keeper = require "koine.cli.logs.keeper"
 local koine = require "koine"
 local terminal = require "koine.cli.terminal"
+local toolbox = require "koine.cli.talk.toolbox"
 
 local chat = {}
 
@@ -39,8 +40,8 @@ local function line_of(self, line)
   local command, rest = line:match "^(/%S*)%s*(.-)%s*$"
   if command == "/quit" then return 0, true end
   if not command then
-    return line:find "%S" and ask.exchange(self.talk, input.as_text(line, "the line"), self.args,
-      { model = self.name, system = self.args.system }) or 0
+    return line:find "%S" and exchange.say(self.talk, input.as_text(line, "the line"), self.args,
+      { model = self.name, system = self.args.system }, self.tools) or 0
   end
   if not slashes[command] then
     failure.fail(failure.WRONG_USE, "%s: no such command; /reset, /save, /load, /model, /quit", command)
@@ -56,6 +57,8 @@ function chat.command(args, report)
   args.keeper = kept
   local self = { args = args, name = adapters.model_of(args) }
   self.talk = kept:talk(adapters.adapter_of(args, self.name), { system = args.system })
+  local tools <close> = toolbox.open(args)
+  self.tools = tools
   repeat
     if terminal.input then io.stderr:write("> ") end
     local line = io.read "l"

@@ -57,9 +57,9 @@ function meter.words(taken)
     taken.cost and ("$%.6f"):format(taken.cost) or "price unknown", taken.seconds or 0)
 end
 
---- Says what was taken, where a person sees both the answer and this.
-function meter.say(taken)
-  if terminal.output and terminal.errors and taken.seconds then terminal.say("%s", meter.words(taken)) end
+--- Says what was taken, where a person sees both the answer and this, or in any case (`always`).
+function meter.say(taken, always)
+  if (always or terminal.output and terminal.errors) and taken.seconds then terminal.say("%s", meter.words(taken)) end
 end
 
 return meter

@@ -6,7 +6,7 @@ local writer = {}
 
 --- Whether texts are written as they arrive, by the arguments of a command.
 function writer.streams(args)
-  if args.json or args.schema then return false end
+  if args.json or args.extract or args.schema then return false end
   return args.stream or not args.no_stream and terminal.output
 end
 

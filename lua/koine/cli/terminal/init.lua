@@ -61,6 +61,9 @@ function terminal.say(format, ...)
   io.stderr:write("koine: ", terminal.harmless((format:format(...):gsub("%c+", " "))), "\n")
 end
 
+--- Writes a text of several lines to the standard error output, as it is.
+function terminal.show(text) io.stderr:write(terminal.harmless(text), text:sub(-1) == "\n" and "" or "\n") end
+
 -- Writes to the standard output at once. Fails when the reader is gone (CLOSED_PIPE) or it cannot be written.
 local function write(text)
   local done, why, number = io.stdout:write(text)

@@ -61,11 +61,14 @@ describe("on a terminal koine", function()
     assert.is_truthy(out:gsub("\27%[[%d;]*m", ""):find("x[2Jy", 1, true))
   end)
 
-  at_terminal("obeys nothing that comes with an error", function()
+  at_terminal("obeys nothing that comes with an error, a code or a value", function()
     assert(bench.server:script { { error = { status = 400, message = HOSTILE } } })
     local r = cli.start({ "ask", "--base-url", bench.server.url, "Hm?" }, { terminal = true, env = {
       ANTHROPIC_API_KEY = kit.KEY, KOINE_MODEL = "anthropic/claude-sonnet-4-5" } }):wait()
     assert.is_nil(r.out:gsub("\27%[K", ""):gsub("\27%[%?7[lh]", ""):find "[\7\8\27\127]")
+    local out = shown({ content = "```\n" .. HOSTILE .. "\n```" }, {}, "-x")
+    assert.is_truthy(out:find(HARMLESS, 1, true), out)
+    assert.is_nil(out:find("\27[2J", 1, true))
   end)
 
   at_terminal("ends styles where an answer is broken off", function()
