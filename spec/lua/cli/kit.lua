@@ -17,6 +17,14 @@ end
 
 kit.DONE = { content = "It is done." }
 
+--- LUA_PATH for a run that does not find a module; `home` is a folder to keep the hindrance in.
+function kit.without(home, name)
+  local hidden = home .. "/without"
+  os.execute(("mkdir -p '%s'"):format(hidden))
+  cli.file(("%s/%s.lua"):format(hidden, name), "error('hidden', 0)")
+  return hidden .. "/?.lua;" .. package.path
+end
+
 --- Registers what the tests of one `describe` need, and returns it, a table: server, a loopback provider that forgets
 -- before each test; home, a folder, which is HOME of the runs; dir, a folder of each test's own; and the functions
 -- below. Children that a test leaves are ended.

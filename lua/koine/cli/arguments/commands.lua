@@ -32,7 +32,8 @@ local function chat(command)
 Examples:
   koine chat
   koine chat -m anthropic/claude-sonnet-4-5 -s "Be brief."
-  koine chat --log ~/talks.db -c]]
+  koine chat --log ~/talks.db -c
+/help lists what one can do in a chat; Ctrl-D ends it.]]
 end
 
 local function agent(command)
@@ -184,7 +185,7 @@ end
 
 return {
   { "ask", "Ask one question.", ask },
-  { "chat", "Chat, one question per line; /quit ends it.", chat },
+  { "chat", "Chat; /help lists what one can do.", chat },
   { "agent", "Have an agent work in a directory.", agent },
   { "embed", "Turn texts into vectors, one a line.", embed },
   { "logs", "List or show what was asked and answered.", logs },

@@ -2,6 +2,7 @@
 -- or runs a command.
 
 local adapters = require "koine.cli.adapters"
+local editor = require "koine.cli.terminal.editor"
 local failure = require "koine.cli.failure"
 local input = require "koine.cli.input"
 local koine = require "koine"
@@ -59,13 +60,10 @@ end
 
 -- A task a line, until the end of the input.
 local function talk(self, report)
+  local lines = editor.new()
   while true do
-    if terminal.input then io.stderr:write("> ") end
-    local line = io.read "l"
-    if not line or line == "/quit" then
-      if terminal.input and not line then io.stderr:write "\n" end
-      return 0
-    end
+    local line = lines:line "> "
+    if not line or line == "/quit" then return 0 end
     if line:find "%S" then
       local ok, code = pcall(once, self, input.as_text(line, "the line"))
       if not ok and (not terminal.input or type(code) == "table" and code.exit == failure.CLOSED_PIPE) then

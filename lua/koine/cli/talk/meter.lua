@@ -29,7 +29,7 @@ end
 
 --- A meter; its `observer` is for the adapters. `to` (function of one record, nil: none) gets all records, too.
 function meter.new(to)
-  local self = setmetatable({ unknown = {} }, metatable)
+  local self = setmetatable({ unknown = {}, all = { seconds = 0 } }, metatable)
   self.observer = koine.observe.new { to = function(record)
     if record.type == "chat" then take_chat(self, record) end
     if to then to(record) end
@@ -44,16 +44,23 @@ function methods:take()
   if self.began and self.ended then taken.seconds = (self.ended - self.began) / 1e9 end
   for _, name in ipairs { "input", "output", "cost" } do
     if not self.unknown[name] then taken[name] = self[name] end
+    if taken[name] then self.all[name] = (self.all[name] or 0) + taken[name] end
+    self.all.partial = self.all.partial or self.began ~= nil and not taken[name]
     self[name] = nil
   end
+  self.all.seconds = self.all.seconds + (taken.seconds or 0)
   self.began, self.ended, self.trace, self.id, self.unknown = nil, nil, nil, nil, {}
   return taken
 end
 
+--- The sum of all that was taken: {seconds, input, output, cost, partial = true where a call is not in all of them}.
+function methods:total() return self.all end
+
 --- The words for what was taken: "12 tokens in, 34 out, $0.000123, 1.2 s".
 function meter.words(taken)
   local function count(n) return n and ("%d"):format(n) or "?" end
-  return ("%s tokens in, %s out, %s, %.1f s"):format(count(taken.input), count(taken.output),
+  return ("%s%s tokens in, %s out, %s, %.1f s"):format(taken.partial and "at least " or "", count(taken.input),
+    count(taken.output),
     taken.cost and ("$%.6f"):format(taken.cost) or "price unknown", taken.seconds or 0)
 end
 

@@ -16,6 +16,9 @@ local at_terminal = cli.on_terminal(it, pending)
 describe("koine chat", function()
   local bench = kit.new()
 
+  -- Lines are read as without lua-readline; editor_spec.lua has it.
+  setup(function() ENV.LUA_PATH = kit.without(bench.home, "readline") end)
+
   -- Starts it with a script, on a terminal unless `lines` are its standard input: then what came of it.
   local function chat(answers, lines, ...)
     assert(bench.server:script(answers))
@@ -41,7 +44,8 @@ describe("koine chat", function()
       assert.are.same({ code = 1, signal = 0, out = "", err = "koine: no such thing\n" }, r)
       assert.are.equal(4, chat({ { content = "No.", stop_reason = "refusal" } }, "hi\nthere\n").code)
       r = chat({}, "/dance\n")
-      assert.are.same({ 2, "koine: /dance: no such command; /reset, /save, /load, /model, /quit\n" }, { r.code, r.err })
+      assert.are.same({ 2, "koine: /dance: no such command; /help, /model, /system, /cost, "
+        .. "/save, /load, /reset, /multi, /quit\n" }, { r.code, r.err })
     end)
 
     it("/quit ends, /reset forgets", function()
