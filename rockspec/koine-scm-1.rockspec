@@ -318,6 +318,7 @@ build = {
     ["koine.cli.talk.exchange"] = "lua/koine/cli/talk/exchange.lua",
     ["koine.cli.talk.meter"] = "lua/koine/cli/talk/meter.lua",
     ["koine.cli.talk.slashes"] = "lua/koine/cli/talk/slashes.lua",
+    ["koine.cli.talk.tool_files"] = "lua/koine/cli/talk/tool_files.lua",
     ["koine.cli.talk.toolbox"] = "lua/koine/cli/talk/toolbox.lua",
     ["koine.cli.talk.work"] = "lua/koine/cli/talk/work.lua",
     ["koine.cli.talk.writer"] = "lua/koine/cli/talk/writer.lua",

@@ -18,6 +18,7 @@ Examples:
   git diff | koine ask -m openai/gpt-4.1 "Write a commit message for this."
   koine ask -f chart.png -f notes.md "Do these agree?"
   koine ask -x "A shell command that counts the files here" | tee count.sh
+  koine ask -T tools.lua "Is it raining in Paris?"
   koine ask --schema "name, age int" "Who was Ada Lovelace?"
   koine ask --mcp mcp.json "What do my notes say of Athens?"
   koine ask --schema invoice.json <letter.txt | jq .total

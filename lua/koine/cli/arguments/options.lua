@@ -65,6 +65,7 @@ end
 
 --- Of `ask` and `chat`.
 function options.talk(command)
+  command:option("-T --tools", "Let the model call the tools that this Lua file returns."):count "*"
   command:option("--mcp", "Let the model use the tools of the servers of this file (mcp.json)."):count "*"
   command:flag("-y --yes", "Do not ask before a tool runs.")
   command:flag("-u --usage", "Say after each answer what it took, on a terminal or not.")

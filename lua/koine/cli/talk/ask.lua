@@ -1,5 +1,5 @@
 --- Asks once: sends the words of the user, writes the answer, a block of code of it, or the value of a shape in it. The
--- model may use the tools of servers first.
+-- model may use tools first: those of files of Lua, or of servers.
 
 local adapters = require "koine.cli.adapters"
 local exchange = require "koine.cli.talk.exchange"

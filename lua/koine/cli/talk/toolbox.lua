@@ -1,13 +1,15 @@
---- The tools that a command gives the model: those of servers (--mcp), and who is asked before they run.
+--- The tools that a command gives the model: those of files of Lua (-T) and of servers (--mcp), and who is asked before
+-- they run.
 
 local failure = require "koine.cli.failure"
 local mcp_tools = require "koine.cli.mcp.tools"
 local terminal = require "koine.cli.terminal"
+local tool_files = require "koine.cli.talk.tool_files"
 
 local toolbox = {}
 
 local metatable = { __close = function(self)
-  getmetatable(self.servers).__close(self.servers)
+  if self.servers then getmetatable(self.servers).__close(self.servers) end
 end }
 
 -- Takes out the tools that nobody can be asked for; says which.
@@ -28,13 +30,17 @@ end
 -- allowed for good. Where the standard input is no terminal, tools that need approval are left out. Fails as wrong use
 -- for a bad file, and for --yes without tools.
 function toolbox.open(args)
-  if #args.mcp == 0 then
-    if args.yes then failure.fail(failure.WRONG_USE, "--yes: nothing to allow without --mcp") end
+  if #args.tools == 0 and #args.mcp == 0 then
+    if args.yes then failure.fail(failure.WRONG_USE, "--yes: nothing to allow without -T or --mcp") end
     return nil
   end
-  local servers = mcp_tools.open(args.mcp, args.yes)
-  local self = setmetatable({ always = {}, servers = servers }, metatable)
-  self.list = args.yes and servers.list or leave_out(servers.list)
+  local list = tool_files.load(args.tools)
+  local self = setmetatable({ always = {} }, metatable)
+  if #args.mcp > 0 then
+    self.servers = mcp_tools.open(args.mcp, args.yes)
+    table.move(self.servers.list, 1, #self.servers.list, #list + 1, list)
+  end
+  self.list = args.yes and list or leave_out(list)
   local needs = {}
   for _, tool in ipairs(self.list) do needs[tool.name] = tool.needs_approval or false end
   function self.needed(tool, given)
