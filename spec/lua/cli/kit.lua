@@ -17,6 +17,12 @@ end
 
 kit.DONE = { content = "It is done." }
 
+--- The file of that name which docs/cli.md shows: its text.
+function kit.shown(name)
+  local page <close> = assert(io.open("docs/cli.md"))
+  return assert(page:read("a"):match("\n```lua\n(%-%- sketch: " .. name:gsub("%p", "%%%0") .. "\n.-)```\n"), name)
+end
+
 --- LUA_PATH for a run that does not find a module; `home` is a folder to keep the hindrance in.
 function kit.without(home, name)
   local hidden = home .. "/without"

@@ -7,11 +7,7 @@ local koine = require "koine"
 
 local at_terminal = cli.on_terminal(it, pending)
 
-local WEATHER = [[
-local koine = require "koine"
-return koine.tool { name = "weather", description = "The weather in a city.", example = { city = "Paris" },
-  run = function(args) return "rain in " .. args.city end }
-]]
+local WEATHER = kit.shown "weather.lua"
 local GUARDED = WEATHER:gsub("run =", "needs_approval = true, run =")
 
 describe("koine -T", function()
