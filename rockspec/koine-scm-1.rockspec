@@ -310,6 +310,7 @@ build = {
     ["koine.cli.settings.key"] = "lua/koine/cli/settings/key.lua",
     ["koine.cli.settings.paths"] = "lua/koine/cli/settings/paths.lua",
     ["koine.cli.settings.show"] = "lua/koine/cli/settings/show.lua",
+    ["koine.cli.settings.template"] = "lua/koine/cli/settings/template.lua",
     ["koine.cli.talk.agent"] = "lua/koine/cli/talk/agent.lua",
     ["koine.cli.talk.ask"] = "lua/koine/cli/talk/ask.lua",
     ["koine.cli.talk.chat"] = "lua/koine/cli/talk/chat.lua",

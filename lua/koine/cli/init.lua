@@ -21,6 +21,7 @@ local COMMANDS = {
   models = function(...) return require("koine.cli.account").models(...) end,
   pull = function(...) return require("koine.cli.account.pull").command(...) end,
   ["serve-loopback"] = function(...) return require("koine.cli.testing.serve_loopback").command(...) end,
+  templates = function(...) return require("koine.cli.settings.show").templates(...) end,
   trace = function(...) return require("koine.cli.trace").command(...) end,
   usage = function(...) return require("koine.cli.account").usage(...) end,
 }

@@ -71,12 +71,16 @@ function input.piped()
 end
 
 --- Returns the user's message, an array of blocks: the files, the standard input where it is no terminal, the words of
--- the command line. Fails as wrong use when there is none.
-function input.said_by(args)
+-- the command line. A template (nil: none) makes its question of both texts. Fails as wrong use when there is none.
+function input.said_by(args, template)
   local blocks, texts = {}, {}
   for i, path in ipairs(args.file) do blocks[i] = attachment(path) end
   for _, text in ipairs { input.piped(), table.concat(args.prompt, " ") } do
     if text:find "%S" then texts[#texts + 1] = text end
+  end
+  if template then
+    local question = template:question(table.concat(texts, "\n"):match "^(.-)%s*$")
+    texts = { question:find "%S" and question or nil }
   end
   for _, text in ipairs(texts) do blocks[#blocks + 1] = koine.text { text = text } end
   if texts[1] then return blocks end

@@ -69,7 +69,7 @@ describe("koine", function()
     for _, shell in ipairs { "bash", "zsh", "fish" } do
       local r = cli.run { "completion", shell }
       assert.are.same({ 0, "" }, { r.code, r.err })
-      for _, option in ipairs { "no-stream", "schema", "extract", "usage", "max-steps", "purpose" } do
+      for _, option in ipairs { "no-stream", "template", "tools", "extract", "usage", "max-steps", "purpose" } do
         assert.is_truthy(r.out:find(option, 1, true), shell .. " " .. option)
       end
     end
@@ -88,10 +88,10 @@ describe("koine", function()
       return line
     end
     assert.are.equal("ask agent", completed "a")
-    assert.are.equal("trace", completed "tr")
-    assert.are.equal("--timeout", completed("ask", "--ti"))
+    assert.are.equal("templates", completed "te")
+    assert.are.equal("--template", completed("ask", "--te"))
     assert.are.equal("--extract", completed("ask", "--ex"))
-    assert.are.equal(script, completed("ask", "-f", script:sub(1, -2)))
+    assert.are.equal(script, completed("ask", "-T", script:sub(1, -2)))
   end)
 
   it("has examples in the help of each command", function()
@@ -103,7 +103,7 @@ describe("koine", function()
       for line in r.out:gmatch "[^\n]+" do assert.is_true(utf8.len(line) <= 80, line) end
       commands = commands + 1
     end
-    assert.are.equal(17, commands)
+    assert.are.equal(18, commands)
     assert.are.equal(run({ "ask", "--help" }).out, run({ "help", "ask" }).out)
   end)
 

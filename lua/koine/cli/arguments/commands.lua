@@ -18,6 +18,7 @@ Examples:
   git diff | koine ask -m openai/gpt-4.1 "Write a commit message for this."
   koine ask -f chart.png -f notes.md "Do these agree?"
   koine ask -x "A shell command that counts the files here" | tee count.sh
+  koine ask -t translate -p language=French <letter.txt
   koine ask -T tools.lua "Is it raining in Paris?"
   koine ask --schema "name, age int" "Who was Ada Lovelace?"
   koine ask --mcp mcp.json "What do my notes say of Athens?"
@@ -110,6 +111,15 @@ Examples:
   koine models --json gemini | jq -r '.[].id']]
 end
 
+local function templates(command)
+  command:argument("name", "Show this one."):args "?"
+  command:epilog [[
+Examples:
+  koine templates
+  koine templates translate
+  koine ask -t translate -p language=French <letter.txt]]
+end
+
 local function config(command)
   command:flag("--json", "Write it as JSON.")
   command:epilog [[
@@ -190,6 +200,7 @@ return {
   { "agent", "Have an agent work in a directory.", agent },
   { "embed", "Turn texts into vectors, one a line.", embed },
   { "logs", "List or show what was asked and answered.", logs },
+  { "templates", "List the templates, or show one.", templates },
   { "config", "Show the settings.", config },
   { "mcp", "List the tools of MCP servers, or call one.", mcp },
   { "models", "List a provider's models.", models },

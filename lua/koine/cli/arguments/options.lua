@@ -63,8 +63,17 @@ function options.model(command)
     command:flag("--no-stream", "Write the answer when it is complete."))
 end
 
+-- name=value of a parameter.
+local function parameter(word)
+  local name, value = word:match "^([%a_][%w_]*)=(.*)$"
+  if name then return { name, value } end
+  return nil, ("-p: name=value expected, got %q"):format(word)
+end
+
 --- Of `ask` and `chat`.
 function options.talk(command)
+  command:option("-t --template", "Ask as this template says: a name, or a path of a .lua or .txt file.")
+  command:option("-p --param", "NAME=VALUE: a parameter of the template."):count "*":convert(parameter)
   command:option("-T --tools", "Let the model call the tools that this Lua file returns."):count "*"
   command:option("--mcp", "Let the model use the tools of the servers of this file (mcp.json)."):count "*"
   command:flag("-y --yes", "Do not ask before a tool runs.")

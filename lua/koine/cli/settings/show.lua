@@ -1,8 +1,10 @@
---- The command that shows the user's settings.
+--- The commands that show the user's settings and templates.
 
 local json = require "koine.cli.json"
 local koine = require "koine"
+local paths = require "koine.cli.settings.paths"
 local settings = require "koine.cli.settings"
+local template = require "koine.cli.settings.template"
 local terminal = require "koine.cli.terminal"
 
 local show = {}
@@ -44,14 +46,51 @@ function show.config(args)
   for name, options in pairs(given.providers) do providers[name] = shown(options) end
   if args.json then
     terminal.out(json.value({ path = settings.path(), exists = given.there or false, model = given.model,
-      log = given.log, aliases = given.aliases, providers = providers }) .. "\n")
+      log = given.log, aliases = given.aliases, providers = providers, templates = template.folder(),
+      history = paths.state() and paths.state() .. "/history" }) .. "\n")
     return 0
   end
   write("file", (settings.path() or "no home") .. (given.there and "" or " (not there)"))
+  write("templates", template.folder() or "no home")
   write("model", given.model or "-")
   write("log", given.log or "-")
   for _, name in ipairs(names_of(given.aliases)) do write("alias", name .. " = " .. given.aliases[name]) end
   for _, name in ipairs(names_of(providers)) do write("provider", name .. " = " .. json.value(providers[name])) end
+  return 0
+end
+
+-- The first line of a text.
+local function first_line(text) return (text or ""):match "[^\n]*" end
+
+local function list()
+  local names = template.names()
+  for _, name in ipairs(names) do
+    local ok, one = pcall(template.read, name)
+    local about = ok and first_line(one.description or one.prompt or one.system) or one.message
+    terminal.out(("%-20s %s\n"):format(name, about))
+  end
+  if #names == 0 then terminal.say("no templates in %s", template.folder() or "a home") end
+end
+
+--- The command `templates`: the exit code.
+function show.templates(args)
+  if not args.name then
+    list()
+    return 0
+  end
+  local one = template.read(args.name)
+  local parameters = {}
+  for _, name in ipairs(one:variables()) do
+    if name ~= "input" then parameters[#parameters + 1] = "-p " .. name .. "=…" end
+  end
+  write("file", one.path)
+  if parameters[1] then write("takes", table.concat(parameters, " ")) end
+  for _, field in ipairs { "description", "model", "system", "prompt" } do
+    if one[field] then write(field, one[field]) end
+  end
+  for _, field in ipairs { "options", "defaults", "schema" } do
+    if one[field] then write(field, type(one[field]) == "table" and json.value(one[field]) or one[field]) end
+  end
   return 0
 end
 

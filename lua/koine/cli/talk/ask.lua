@@ -8,6 +8,7 @@ local input = require "koine.cli.input"
 local json = require "koine.cli.json"
 local keeper = require "koine.cli.logs.keeper"
 local koine = require "koine"
+local template = require "koine.cli.settings.template"
 local terminal = require "koine.cli.terminal"
 local toolbox = require "koine.cli.talk.toolbox"
 local work = require "koine.cli.talk.work"
@@ -17,7 +18,12 @@ local ask = {}
 local REPAIR = 1 -- how often the model is asked again after an answer of another shape
 
 -- The schema that a word of the command line is, or the file that it names: no schema in short begins with "/" or ".".
+-- A template may give a table.
 local function schema_of(word)
+  if type(word) == "table" then
+    koine.schema.check(word, "schema")
+    return word
+  end
   local text, name = word, "--schema"
   if word:find "^[/.]" or word:lower():find "%.json$" then text, name = input.read_text(word), word end
   local made = koine.schema.parse(text, name)
@@ -46,7 +52,8 @@ local function ask_for_value(adapter, said, args, schema, about)
   terminal.progress("waiting for " .. adapter:model_name())
   local history = table.move(args.keeper.history, 1, #args.keeper.history, 1, koine.array {})
   history[#history + 1] = { role = "user", content = said }
-  local value, answer = adapter:object(history, { system = args.system, output = { schema = schema, repair = REPAIR } })
+  local value, answer = adapter:object(history, template.options(args,
+    { system = args.system, output = { schema = schema, repair = REPAIR } }))
   local response = answer
   if value == nil then response = answer.kind == "output" and answer.partial or nil end
   return write_value(value, response, answer, args, function()
@@ -58,7 +65,7 @@ end
 -- The same with tools.
 local function ask_for_value_with_tools(adapter, said, args, schema, about, tools)
   local worker = work.new(args, { adapter = adapter, system = args.system, tools = tools.list, needed = tools.needed,
-    observer = args.keeper.meter.observer,    options = { output = { schema = schema, repair = REPAIR } } })
+    options = template.options(args, { output = { schema = schema, repair = REPAIR } }) })
   worker.history = args.keeper.history
   local result = work.task(worker, said)
   return write_value(result.output, result.response, result.output_error, args, function()
@@ -79,9 +86,10 @@ end
 
 --- The command `ask`: the exit code.
 function ask.command(args)
+  local filled = template.apply(args)
   check(args)
   local schema = args.schema and schema_of(args.schema)
-  local said = input.said_by(args)
+  local said = input.said_by(args, filled)
   local kept <close> = keeper.open(args)
   args.keeper = kept
   local about = { model = adapters.model_of(args), system = args.system }
@@ -90,7 +98,7 @@ function ask.command(args)
   if schema then
     return (tools and ask_for_value_with_tools or ask_for_value)(adapter, said, args, schema, about, tools)
   end
-  return exchange.say(kept:talk(adapter, { system = args.system }), said, args, about, tools)
+  return exchange.say(kept:talk(adapter, template.options(args, { system = args.system })), said, args, about, tools)
 end
 
 return ask

@@ -7,6 +7,7 @@ local failure = require "koine.cli.failure"
 local input = require "koine.cli.input"
 local keeper = require "koine.cli.logs.keeper"
 local slashes = require "koine.cli.talk.slashes"
+local template = require "koine.cli.settings.template"
 local terminal = require "koine.cli.terminal"
 local toolbox = require "koine.cli.talk.toolbox"
 
@@ -40,6 +41,7 @@ end
 local function say(self, text)
   if not text:find "%S" then return 0 end
   local said = input.as_text(text, "the line")
+  if self.template then said = self.template:question(said) end
   return exchange.say(self.talk, said, self.args, { model = self.name, system = self.args.system }, self.tools)
 end
 
@@ -61,10 +63,10 @@ end
 --- The command `chat`: the exit code. `report` writes what a line raised; behind a pipe the first failure ends the
 -- command.
 function chat.command(args, report)
-  local self = { args = args }
+  local self = { args = args, template = template.apply(args) }
   local kept <close> = keeper.open(args)
   args.keeper, self.name = kept, adapters.model_of(args)
-  self.talk = kept:talk(adapters.adapter_of(args, self.name), { system = args.system })
+  self.talk = kept:talk(adapters.adapter_of(args, self.name), template.options(args, { system = args.system }))
   local tools <close> = toolbox.open(args)
   self.tools, self.editor = tools, editor.new()
   if terminal.input then terminal.say("%s; /help lists commands, Ctrl-D ends", self.name) end

@@ -61,7 +61,7 @@ end
 local function ask_with_tools(talk, said, args, tools)
   local writes = not (args.json or args.extract) and (writer.streams(args) and "deltas" or "whole") or nil
   local worker = work.new(args, { adapter = talk.adapter, system = talk.opts.system, tools = tools.list,
-    writes = writes, needed = tools.needed })
+    writes = writes, needed = tools.needed, options = args.options })
   worker.history, worker.always = talk.history, tools.always
   local result = work.task(worker, said)
   talk.history = result.messages

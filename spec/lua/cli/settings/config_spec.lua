@@ -138,15 +138,23 @@ describe("koine's settings", function()
     assert.is_nil(run(text, { "logs" }, nil, env).out:find "not kept")
   end)
 
+  it("are as the page shows them", function()
+    local r = run(kit.shown "config.lua", { "config", "--json" })
+    local shown = cjson.decode(r.out)
+    assert.are.same({ "fast", "anthropic/claude-sonnet-4-5", bench.home .. "/talks.db", { "pass", "…" } },
+      { shown.model, shown.aliases.deep, shown.log, shown.providers.anthropic.key.command })
+  end)
+
   it("are shown, without the secrets", function()
     local r = run([[return { model = "a", aliases = { a = "openai/b" }, providers = {
       openai = { key = { command = { "pass", "hush" } }, timeout = 60 },
       anthropic = { headers = { ["x-a"] = "hush" }, extra = { token = "hush", n = { 1 } } } } }]],
       { "config" })
     assert.are.equal(0, r.code, r.err)
-    assert.are.equal(("file       %s\nmodel      a\nlog        -\nalias      a = openai/b\n"
+    assert.are.equal(("file       %s\ntemplates  %s\nmodel      a\nlog        -\nalias      a = openai/b\n"
       .. 'provider   anthropic = {"extra":{"n":[1],"token":"[redacted]"},"headers":"[redacted]"}\n'
-      .. 'provider   openai = {"key":{"command":["pass","…"]},"timeout":60}\n'):format(config), r.out)
+      .. 'provider   openai = {"key":{"command":["pass","…"]},"timeout":60}\n'):format(config,
+      config:gsub("config.lua$", "templates")), r.out)
     os.remove(config)
     r = run(nil, { "config", "--json" })
     local shown = cjson.decode(r.out)
