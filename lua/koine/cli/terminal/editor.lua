@@ -17,9 +17,9 @@ local KEPT = 1000 -- lines of the history
 local HISTORY_MAX = 4 << 20 -- bytes
 local ESCAPES = { ["\\"] = "\\\\", ["\n"] = "\\n" }
 
--- The module of lua-readline; nil without it, and where it could not draw.
+-- The module of lua-readline; nil without it, where it could not draw, and without a home: it looks for files there.
 local function readline()
-  if not (terminal.input and terminal.errors and terminal.obeys) then return nil end
+  if not (terminal.input and terminal.errors and terminal.obeys and os.getenv "HOME") then return nil end
   local found, module = pcall(require, "readline")
   return found and module or nil
 end
