@@ -6,7 +6,7 @@ set -eu
 packages() {
   case $1 in
     build) echo "gcc libc6-dev pkg-config lua5.4 liblua5.4-dev libcurl4-openssl-dev lua-cjson lua-luv lua-argparse" ;;
-    test)  echo "lua-busted lua-socket lua-filesystem lua-cqueues lua-zlib lua-luaossl lua-sql-sqlite3 curl openssl libssl-dev locales" ;;
+    test)  echo "lua-busted lua-socket lua-filesystem lua-cqueues lua-zlib lua-luaossl lua-sql-sqlite3 lua-readline curl openssl libssl-dev locales" ;;
     lint)  echo "lua-check codespell valgrind clang libclang-rt-14-dev libfuzzer-14-dev luarocks" ;;
     analyse) echo "cppcheck clang-tidy" ;;
     # of stores; specs start their own and are pending without
