@@ -80,6 +80,7 @@ function work.new(args, given)
   local self = { args = args, history = {}, always = {}, name = given.adapter:model_name(), writes = given.writes }
   self.tools = guarded(self, given.tools, given.needed)
   given.needed, given.writes = nil, nil
+  if args.keeper then given.observer = args.keeper.meter.observer end -- its log has all of it as one trace
   given.on_event = on_event(self)
   given.on_delta = self.writes == "deltas" and writer.deltas(self.name, true) or nil
   self.agent = koine.agent(given)
