@@ -132,6 +132,7 @@ function koine.observe.cost(opts) end
 ---@field content? boolean|string[] as for koine.observe.new
 ---@field attempts? boolean whether single HTTP requests are spans; false
 ---@field timeout? number seconds of a request, `flush` and `close`; 10
+---@field compression? "none"|"gzip" of what is sent; gzip needs lua-zlib; `"none"`
 ---@field interval? number seconds between requests of spans; 5
 ---@field batch? integer spans of a request; 512
 ---@field queue? integer spans that may wait; 2048

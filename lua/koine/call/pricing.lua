@@ -27,6 +27,19 @@ local function cache_writes(usage, all, prices)
   return short and long and short + long
 end
 
+-- The cost of a usage at prices, each a table or nil.
+local function cost_of(usage, prices)
+  if not usage or not prices or usage.incomplete or usage.unpriced then return nil end
+  local input = component(usage.input_tokens, prices.input_per_mtok, true)
+  local output = component(usage.output_tokens, prices.output_per_mtok, true)
+  local open = usage.uncounted or {}
+  local read = component(not open.cache_read_tokens and usage.cache_read_tokens or nil, prices.cache_read_per_mtok)
+  local write = cache_writes(usage, not open.cache_creation_tokens and usage.cache_creation_tokens or nil, prices)
+  if not (input and output and read and write) then return nil end
+  return setmetatable({ input = input, output = output, cache_read = read, cache_write = write,
+    total = input + output + read + write }, cost_mt)
+end
+
 --- The cost of an answer in USD: a usage_cost record {input, output, cache_read, cache_write, total}.
 -- `usage` is a Response's usage, `model_info` a table with `pricing` = {input_per_mtok, output_per_mtok,
 -- cache_read_per_mtok, cache_write_per_mtok, cache_write_1h_per_mtok} in USD per 1,000,000 tokens. Reasoning tokens are
@@ -38,20 +51,7 @@ end
 function pricing.calculate(usage, model_info)
   if usage ~= nil then check.table(usage, "usage") end
   if model_info ~= nil then check.table(model_info, "model_info") end
-  return pricing.of(usage, model_info and model_info.pricing)
-end
-
---- The same of a usage and its prices, each a table or nil.
-function pricing.of(usage, prices)
-  if not usage or not prices or usage.incomplete or usage.unpriced then return nil end
-  local input = component(usage.input_tokens, prices.input_per_mtok, true)
-  local output = component(usage.output_tokens, prices.output_per_mtok, true)
-  local open = usage.uncounted or {}
-  local read = component(not open.cache_read_tokens and usage.cache_read_tokens or nil, prices.cache_read_per_mtok)
-  local write = cache_writes(usage, not open.cache_creation_tokens and usage.cache_creation_tokens or nil, prices)
-  if not (input and output and read and write) then return nil end
-  return setmetatable({ input = input, output = output, cache_read = read, cache_write = write,
-    total = input + output + read + write }, cost_mt)
+  return cost_of(usage, model_info and model_info.pricing)
 end
 
 return pricing

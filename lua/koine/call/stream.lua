@@ -54,7 +54,7 @@ function prices:add(usage, model)
     self.pricing = rows.pricing(rows.family(self.row, model))
     self.model = model
   end
-  usage.cost = pricing.of(usage, self.pricing)
+  usage.cost = pricing.calculate(usage, self)
   usage.cost_source = usage.cost and "prices"
 end
 
