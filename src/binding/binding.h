@@ -59,6 +59,7 @@ struct state {
   struct http *http;        /* NULL until something is sent */
   struct scratch scratch[2];/* [1]: within finalizers, which run in the middle of a function that uses [0] */
   int offline, closed;
+  int forked;               /* the engine was a parent's, and nobody who waits for it knows */
 };
 
 /* Returns the core's data of this Lua state; pushes it when `push` is set. Raises on memory. */

@@ -1,6 +1,7 @@
 /*
 ** engine.c: userdata koine.engine, the one engine of a lua_State, its HTTP, and the state's scratch memory.
-** Owns all; closed by __gc, which also runs when the state closes. A stream that outlives it is cancelled.
+** Owns all; closed by __gc, which also runs when the state closes. A stream that outlives it is cancelled. In a child made by
+** fork the state gets another engine on first use, and what waited for the parent's is told that it is gone.
 */
 #include "binding.h"
 
@@ -50,8 +51,23 @@ static void check_open(lua_State *L, const struct state *st) {
   if (st->closed) luaL_error(L, "Koine was closed with its Lua state");
 }
 
+static void free_engine(struct state *st) {
+  http_free(st->http);
+  engine_free(st->engine);
+  st->http = NULL;
+  st->engine = NULL;
+}
+
+/* Frees the engine of the parent, where this is a child made by fork. */
+static void check_process(struct state *st) {
+  if (st->engine == NULL || engine_here(st->engine)) return;
+  free_engine(st);
+  st->forked = 1;
+}
+
 struct engine *state_engine(lua_State *L, struct state *st) {
   struct err e;
+  check_process(st);
   if (st->engine != NULL) return st->engine;
   check_open(L, st);
   err_clear(&e);
@@ -62,6 +78,7 @@ struct engine *state_engine(lua_State *L, struct state *st) {
 
 struct http *state_http(lua_State *L, struct state *st) {
   struct err e;
+  check_process(st);
   if (st->http != NULL) return st->http;
   err_clear(&e);
   st->http = http_new(state_engine(L, st), &e);
@@ -131,7 +148,8 @@ static int m_events(lua_State *L) {
 /* engine:timeout(): seconds until step must be called though the descriptor is silent; nil: there is no such time. */
 static int m_timeout(lua_State *L) {
   struct state *st = check_state(L);
-  double t = st->engine == NULL ? -1 : engine_timeout(st->engine);
+  check_process(st);
+  double t = st->forked ? 0 : st->engine == NULL ? -1 : engine_timeout(st->engine);
   if (t < 0) lua_pushnil(L);
   else lua_pushnumber(L, t);
   return 1;
@@ -177,6 +195,30 @@ static void push_tokens(lua_State *L, struct engine *g) {
   lua_pop(L, 1);
 }
 
+/* Appends every token to the array at 1; at 2 the table of owners. They look what has become of what they wait for. */
+static int take_all(lua_State *L) {
+  lua_Integer n = 0;
+  for (lua_pushnil(L); lua_next(L, 2);) lua_rawseti(L, 1, ++n);
+  for (n++; lua_rawgeti(L, 1, n) != LUA_TNIL; n++) {
+    lua_pop(L, 1);
+    lua_pushnil(L);
+    lua_rawseti(L, 1, n);
+  }
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* The first step in a child made by fork: pushes the array of all tokens. Raises on memory; the next step does it then. */
+static int push_all(lua_State *L, struct state *st) {
+  lua_pushcfunction(L, take_all);
+  lua_getiuservalue(L, 1, 2);
+  lua_getiuservalue(L, 1, 1);
+  lua_call(L, 2, 1);
+  st->forked = 0;
+  lua_pushboolean(L, 0);
+  return 2;
+}
+
 /* The options of step, at 3: seconds of the budget; -1: none. Raises ArgumentError. */
 static double read_budget(lua_State *L) {
   double budget = -1;
@@ -207,6 +249,7 @@ static int m_step(lua_State *L) {
   err_clear(&e);
   lua_settop(L, 1);
   g = state_engine(L, st);
+  if (st->forked) return push_all(L, st);
   if (engine_step(g, seconds, budget, &interrupted, &e) != 0) return raise_error(L, &e);
   push_tokens(L, g);
   lua_pushboolean(L, interrupted);
@@ -215,10 +258,7 @@ static int m_step(lua_State *L) {
 
 static int m_gc(lua_State *L) {
   struct state *st = check_state(L);
-  http_free(st->http);
-  engine_free(st->engine);
-  st->http = NULL;
-  st->engine = NULL;
+  free_engine(st);
   st->closed = 1;
   for (int i = 0; i < 2; i++) {
     arena_free(&st->scratch[i].arena);

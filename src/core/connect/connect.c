@@ -29,6 +29,7 @@ static const struct pipe_io LINK = { read_link, write_link, NULL };
 /* Opens the pipe once the link is there, loses it when the link is gone. */
 static void look(struct connection *c) {
   const struct err *failure;
+  if (c->engine != NULL) (void)engine_here(c->engine);
   int fd = link_socket(c->link);
   if (fd >= 0 && !c->opened) {
     c->opened = 1;
@@ -42,8 +43,7 @@ static void orphan(struct source *s) {
   struct connection *c = (struct connection *)s;
   struct err e;
   look(c);
-  err_clear(&e);
-  err_set(&e, KIND_CANCELLED, "the engine was closed");
+  engine_explain(c->engine, &e);
   if (c->pipe.in_fd >= 0) pollset_remove(c->pipe.poll, c->pipe.in_fd);
   pipe_lose(&c->pipe, &e);
   pollset_forget(c->pipe.poll, &c->news);

@@ -4,6 +4,7 @@
 ** The engine owns the pollset, and links the sources, which belong to others. Failure: NULL or -1 and an err.
 */
 #include <limits.h>
+#include <unistd.h>
 
 #include "core/base/clock.h"
 #include "engine.h"
@@ -14,6 +15,8 @@ struct engine {
   struct source *sources;
   struct source *next;    /* the source that works next; NULL: the descriptors do */
   double round_at;        /* when the sources' round began: what is due later waits for the next one */
+  pid_t process;          /* that made it */
+  int forked;             /* this is another one, and the sources know */
 };
 
 /* An engine that watches nothing; NULL and *e when memory or descriptors are short. */
@@ -23,19 +26,44 @@ struct engine *engine_new(const struct mem *m, struct err *e) {
     err_memory(e);
     return NULL;
   }
-  *g = (struct engine){ .m = m, .poll = pollset_new(m, e) };
+  *g = (struct engine){ .m = m, .poll = pollset_new(m, e), .process = getpid() };
   if (g->poll != NULL) return g;
   mem_free(m, g, sizeof *g);
   return NULL;
 }
 
-/* Orphans the sources while the pollset is still there. NULL is fine. */
-void engine_free(struct engine *g) {
-  if (g == NULL) return;
+static void orphan_all(struct engine *g) {
   for (struct source *s; (s = g->sources) != NULL;) {
     engine_remove(g, s);
     s->orphan(s);
   }
+}
+
+/* True in the process that made g; elsewhere the sources were orphaned. */
+int engine_here(struct engine *g) {
+  if (g->forked) return 0;
+  if (getpid() == g->process) return 1;
+  g->forked = 1;
+  pollset_disown(g->poll);
+  orphan_all(g);
+  return 0;
+}
+
+/* Whether sources are orphaned in a child. */
+int engine_forked(const struct engine *g) {
+  return g->forked;
+}
+
+/* KIND_CANCELLED, with the reason. */
+void engine_explain(const struct engine *g, struct err *e) {
+  err_clear(e);
+  err_set(e, KIND_CANCELLED, g->forked ? "it belongs to another process, of which this one is a fork" : "the engine was closed");
+}
+
+/* Orphans the sources while the pollset is still there. NULL is fine. */
+void engine_free(struct engine *g) {
+  if (g == NULL) return;
+  if (engine_here(g)) orphan_all(g);
   pollset_free(g->poll);
   mem_free(g->m, g, sizeof *g);
 }
@@ -141,6 +169,10 @@ static int step_within(struct engine *g, double wait, double budget, int *interr
 
 /* Waits no longer than until a source is due, then works. */
 int engine_step(struct engine *g, double timeout, double budget, int *interrupted, struct err *e) {
+  if (!engine_here(g)) {
+    engine_explain(g, e);
+    return -1;
+  }
   double wait = engine_timeout(g);
   if (timeout >= 0 && (wait < 0 || timeout < wait)) wait = timeout;
   return budget < 0 ? step_once(g, wait, interrupted, e) : step_within(g, wait, budget, interrupted, e);

@@ -79,6 +79,10 @@ static int system_open(void) {
   return epoll_create1(EPOLL_CLOEXEC);
 }
 
+static void system_disown(int fd) {
+  close(fd);
+}
+
 static int system_set(struct pollset *p, int fd, const struct entry *n, int old, int fresh) {
   (void)old;
   struct epoll_event ev = { 0 };
@@ -116,6 +120,11 @@ static int system_open(void) {
   int fd = kqueue();
   if (fd >= 0) fcntl(fd, F_SETFD, FD_CLOEXEC);
   return fd;
+}
+
+/* A child has no copy of it. */
+static void system_disown(int fd) {
+  (void)fd;
 }
 
 /* Turns one filter on or off. It is gone already where a new file has taken the number. */
@@ -173,9 +182,15 @@ struct pollset *pollset_new(const struct mem *m, struct err *e) {
 /* Closes the set's own descriptor and forgets the entries; NULL is fine. */
 void pollset_free(struct pollset *p) {
   if (p == NULL) return;
-  close(p->fd);
+  if (p->fd >= 0) close(p->fd);
   mem_free(p->m, p->entries, p->cap * sizeof *p->entries);
   mem_free(p->m, p, sizeof *p);
+}
+
+/* From now on every change of the set fails in the system, or does nothing. */
+void pollset_disown(struct pollset *p) {
+  system_disown(p->fd);
+  p->fd = -1;
 }
 
 /* The descriptor that is readable whenever an entry is ready. */

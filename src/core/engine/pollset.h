@@ -29,6 +29,9 @@ struct news {
 /* A pollset that watches nothing, or NULL and *e. */
 struct pollset *pollset_new(const struct mem *m, struct err *e);
 void pollset_free(struct pollset *p);           /* closes its own descriptor, none of the entries' */
+/* In a child made by fork: gives up the copy of the descriptor, behind which is the parent's set. Nothing is watched any
+** more, and removing changes nothing. */
+void pollset_disown(struct pollset *p);
 int pollset_fd(const struct pollset *p);        /* readable when an entry is ready */
 /* Adds or changes the entry of fd, which may stand for another file than before. With events 0 epoll goes on to tell of
 ** errors; kqueue tells of nothing. 0, or -1. */

@@ -3,6 +3,8 @@
 ** A struct http owns the multi, idle connections and spare handles; its sockets are in the engine's pollset. Failure: NULL
 ** or -1 and an err.
 */
+#include <unistd.h>
+
 #include "core/base/clock.h"
 #include "private.h"
 
@@ -135,12 +137,24 @@ static int run(struct source *s, double now, int most, struct err *e) {
   return -1;
 }
 
+/* In a child made by fork: closes the copies of the sockets, so that they end with the parent's. libcurl's own part is left
+** as it is, for ever: cleaning it up would say goodbye on the parent's connections, and wait for threads that are not here. */
+static void leave_to_parent(struct http *http) {
+  while (http->socket_n > 0) close(http->sockets[--http->socket_n].fd);
+  http->spare_n = 0;
+}
+
+static void clean_up(struct http *http) {
+  while (http->spare_n > 0) curl_easy_cleanup(http->spare[--http->spare_n]);
+  curl_multi_cleanup(http->multi);
+}
+
 /* Closes every connection. Transfers still in flight are cancelled; their callers close them later. */
 static void orphan(struct source *s) {
   struct http *http = (struct http *)s;
   while (http->all != NULL) transfer_orphan(http->all);
-  while (http->spare_n > 0) curl_easy_cleanup(http->spare[--http->spare_n]);
-  curl_multi_cleanup(http->multi);
+  if (engine_forked(http->engine)) leave_to_parent(http);
+  else clean_up(http);
   http->multi = NULL;
   http->engine = NULL;
   http->poll = NULL;
@@ -168,7 +182,7 @@ struct http *http_new(struct engine *g, struct err *e) {
 /* Leaves the engine where there still is one. NULL is fine. */
 void http_free(struct http *http) {
   if (http == NULL) return;
-  if (http->engine != NULL) {
+  if (http_here(http)) {
     engine_remove(http->engine, &http->source);
     orphan(&http->source);
   }

@@ -104,7 +104,7 @@ static int launch(struct transfer *t, const struct http_request *r, struct err *
 /* Begins. NULL and *e: KIND_ARGUMENT, KIND_CONNECT (offline), KIND_MEMORY, KIND_CANCELLED. */
 struct transfer *transfer_start(struct http *http, const struct http_request *r, void *owner, struct err *e) {
   err_clear(e);
-  if (http->engine == NULL) err_set(e, KIND_CANCELLED, "the engine was closed");
+  if (!http_here(http)) err_set(e, KIND_CANCELLED, "the engine was closed");
   if (http->engine == NULL || (!r->checked && http_check(r, e) < 0)) return NULL;
   struct transfer *t = create(http, r, owner);
   if (t == NULL) {

@@ -155,16 +155,21 @@ static void retire(struct http *http, CURL *easy, int again) {
   else curl_easy_cleanup(easy);
 }
 
-/* Takes the easy handle from libcurl. */
+/* Takes the easy handle from libcurl, or, in a child made by fork, leaves it there. */
 static void detach_handle(struct transfer *t, int whole) {
   struct http *http = t->http;
+  CURL *easy = t->easy;
   if (t->socket >= 0) pollset_remove(http->poll, t->socket);
   t->socket = -1;
   t->received = wire_bytes(t);
   ask_route(t, &t->route);
+  if (engine_forked(http->engine)) {
+    t->easy = NULL;
+    return;
+  }
   if (whole && !t->failed) curl_multi_remove_handle(http->multi, t->easy);
   else break_off(t);
-  retire(http, t->easy, whole && t->plain);
+  retire(http, easy, whole && t->plain);
   t->easy = NULL;
 }
 
@@ -244,8 +249,7 @@ void transfer_orphan(struct transfer *t) {
   struct http *http = t->http;
   struct err e;
   if (in_flight(t)) {
-    err_clear(&e);
-    err_set(&e, KIND_CANCELLED, "the engine was closed");
+    engine_explain(http->engine, &e);
     transfer_fail(t, &e);
     detach(t, 0, 1);
   }
@@ -294,6 +298,7 @@ struct buf *transfer_body(struct transfer *t) {
 void transfer_taken(struct transfer *t) {
   if (!t->paused || !in_flight(t) || (t->body.n >= t->high_water && !t->released)) return;
   struct http *http = t->http;
+  if (!http_here(http)) return;
   t->paused = 0;
   if (t->playing) {
     t->last = transfer_now(t);
@@ -317,8 +322,9 @@ double transfer_started(const struct transfer *t) {
   return t->started;
 }
 
-/* 1 at the end, with *failure NULL or lent until t is closed. */
+/* 1 at the end, with *failure NULL or lent until t is closed. Who asks may wait next, so it must be known what is gone. */
 int transfer_done(const struct transfer *t, const struct err **failure) {
+  if (t->http != NULL) (void)http_here(t->http);
   int done = !in_flight(t) || (t->linked && t->socket < 0);
   *failure = done ? transfer_failure(t) : NULL;
   return done;
@@ -349,6 +355,7 @@ void transfer_stats(const struct transfer *t, struct transfer_stats *s) {
 /* Hands t to its http, or frees it if it is over, or if no connection is to be kept. */
 void transfer_release(struct transfer *t, double seconds) {
   if (t == NULL) return;
+  if (t->http != NULL) (void)http_here(t->http);
   if (t->easy == NULL) {
     transfer_close(t);
     return;
@@ -365,6 +372,7 @@ void transfer_release(struct transfer *t, double seconds) {
 /* Takes t from libcurl if need be, and frees it. */
 void transfer_close(struct transfer *t) {
   if (t == NULL) return;
+  if (t->http != NULL) (void)http_here(t->http);
   if (in_flight(t)) detach(t, 0, 1);
   destroy(t);
 }

@@ -198,6 +198,11 @@ static void on_socket(void *ud, int fd, int events) {
   if (r < 0) finish(p);
 }
 
+/* In a child made by fork all is the parent's: see orphan. */
+static void look(const struct process *p) {
+  if (p->engine != NULL) (void)engine_here(p->engine);
+}
+
 /* Tells the supervisor. A stopped one does not answer. */
 static void ask(struct process *p, char what) {
   if (p->socket < 0 || p->supervisor <= 0) return;
@@ -276,16 +281,20 @@ static void leave(struct process *p) {
   p->engine = NULL;
 }
 
-/* Begins the end, which process_close waits for. */
+/* Begins the end, which process_close waits for. A fork of the host only closes its copy of the socket: the command is the
+** parent's. */
 static void orphan(struct source *s) {
   struct process *p = (struct process *)s;
-  ask(p, ASK_KILL);
+  int forked = engine_forked(p->engine);
+  if (!forked) ask(p, ASK_KILL);
   if (p->socket >= 0 && !p->failed) {
     p->failed = 1;
-    err_clear(&p->failure);
-    err_set(&p->failure, KIND_CANCELLED, "the engine was closed");
+    engine_explain(p->engine, &p->failure);
   }
   leave(p);
+  if (!forked || p->socket < 0) return;
+  close(p->socket);
+  p->socket = -1;
 }
 
 /* Begins. NULL and *e: KIND_MEMORY, KIND_OTHER. */
@@ -326,6 +335,7 @@ struct process *process_start(struct engine *g, const struct process_spec *s, vo
 /* 1 when all is over, with *failure NULL or lent until p is closed. */
 int process_done(const struct process *p, const struct err **failure) {
   *failure = NULL;
+  look(p);
   if (p->socket >= 0 && p->engine != NULL) return 0;
   if (p->failed) *failure = &p->failure;
   return 1;
@@ -350,6 +360,7 @@ int process_started(const struct process *p) {
 
 /* Asks the supervisor for an end that should begin in so many seconds. */
 static void ask_end(struct process *p, char what, double seconds) {
+  look(p);
   if (p->socket >= 0) {
     p->stopped = 1;
     expect_end(p, seconds);
@@ -390,6 +401,7 @@ static void end_now(struct process *p) {
 /* Kills, waits for the deaths, frees. */
 void process_close(struct process *p) {
   if (p == NULL) return;
+  look(p);
   leave(p);
   if (p->socket >= 0) {
     if (p->supervisor > 0) end_now(p);

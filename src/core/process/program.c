@@ -143,11 +143,16 @@ static const struct pipe_io IO = { read_output, write_input, close_input };
 
 /* {{{ the start and the end */
 
+/* False once the engine is gone, as it is in a child made by fork: see orphan. */
+static int is_here(const struct program *p) {
+  return p->engine != NULL && engine_here(p->engine);
+}
+
 /* Once the process is done: the input has no reader any more, and no output comes behind what is there. */
 static void look(struct program *p) {
   const struct err *failure;
   struct err e;
-  if (p->over || p->engine == NULL || p->process == NULL || !process_done(p->process, &failure)) return;
+  if (p->over || !is_here(p) || p->process == NULL || !process_done(p->process, &failure)) return;
   p->over = 1;
   p->left = (size_t)in_pipe(p->out);
   closed(&e);
@@ -166,8 +171,7 @@ static void leave(struct program *p) {
   struct err e;
   if (p->engine == NULL) return;
   if (p->process != NULL && process_done(p->process, &failure) && failure == NULL) look(p);
-  err_clear(&e);
-  err_set(&e, KIND_CANCELLED, "the engine was closed");
+  engine_explain(p->engine, &e);
   pipe_cut(&p->pipe, &e);
   if (p->out >= 0) {
     pollset_remove(p->poll, p->out);
@@ -263,6 +267,7 @@ int program_room(struct program *p, struct err *e) {
 }
 
 void program_close_input(struct program *p) {
+  look(p);
   pipe_finish(&p->pipe);
 }
 
@@ -283,11 +288,13 @@ int program_error_line(struct program *p, struct str *line) {
 }
 
 void program_end(struct program *p) {
+  look(p);
   pipe_finish(&p->pipe);
   process_end(p->process);
 }
 
 void program_stop(struct program *p) {
+  look(p);
   pipe_finish(&p->pipe);
   process_stop(p->process);
 }
@@ -307,7 +314,7 @@ void program_result(struct program *p, struct process_result *r) {
 
 void program_close(struct program *p) {
   if (p == NULL) return;
-  leave(p);
+  if (is_here(p)) leave(p);
   process_close(p->process);
   pipe_free(&p->pipe);
   buf_free(&p->tail.kept);

@@ -134,8 +134,7 @@ static int take(struct standard *s, struct err *e) {
 static void orphan(struct source *source) {
   struct standard *s = (struct standard *)source;
   struct err e;
-  err_clear(&e);
-  err_set(&e, KIND_CANCELLED, "the engine was closed");
+  engine_explain(s->engine, &e);
   pollset_remove(s->pipe.poll, s->in);
   pollset_remove(s->pipe.poll, s->out);
   pipe_lose(&s->pipe, &e);
@@ -168,7 +167,13 @@ struct standard *standard_open(struct engine *g, size_t high_water, size_t line_
 
 /* }}} */
 
+/* In a child made by fork the bytes are the parent's: see orphan. */
+static void look(const struct standard *s) {
+  if (s->engine != NULL) (void)engine_here(s->engine);
+}
+
 enum pipe_got standard_line(struct standard *s, struct str *line, struct err *e) {
+  look(s);
   return pipe_line(&s->pipe, line, e);
 }
 
@@ -177,10 +182,12 @@ void standard_took(struct standard *s) {
 }
 
 int standard_write(struct standard *s, struct str bytes, struct err *e) {
+  look(s);
   return pipe_write(&s->pipe, bytes, e);
 }
 
 int standard_room(const struct standard *s, struct err *e) {
+  look(s);
   return pipe_room(&s->pipe, e);
 }
 
@@ -190,6 +197,7 @@ size_t standard_waiting(const struct standard *s) {
 
 void standard_close(struct standard *s) {
   if (s == NULL) return;
+  look(s);
   pipe_free(&s->pipe); /* takes the descriptors from the pollset */
   if (s->engine != NULL) {
     pollset_forget(s->pipe.poll, &s->news);
