@@ -1,6 +1,7 @@
 #!/bin/sh
-# deps.sh WHAT…: makes sure that the Debian packages for WHAT (build, test, lint, docs, analyse, engines, browser) are there:
-# installs what is missing with apt-get (through sudo when not root) and says so; on other systems names what it could not find.
+# deps.sh WHAT…: makes sure that the Debian packages for WHAT (build, test, lint, docs, analyse, engines, browser, hosts,
+# portable) are there: installs what is missing with apt-get (through sudo when not root) and says so; on other systems
+# names what it could not find.
 set -eu
 
 packages() {
@@ -14,6 +15,8 @@ packages() {
     # LDoc is written for Lua 5.2, and lua-discount built for it
     docs)  echo "lua5.2 lua-ldoc lua-discount" ;;
     browser) echo "chromium fonts-dejavu-core" ;;
+    hosts) echo "lighttpd lighttpd-modules-lua neomutt gringo dnsmasq-base-lua dovecot-core dovecot-auth-lua prosody" ;;
+    portable) echo "clang musl-tools gcc-i686-linux-gnu" ;;
     *)     echo "deps.sh: no such set: $1" >&2; exit 2 ;;
   esac
 }

@@ -35,6 +35,8 @@ local GUARDS = {
   ["loads code by name"] = {
     lua = { "%f[%w_]dofile%f[^%w_]", "%f[%w_]loadfile%f[^%w_]", "package%.%l+" },
   },
+  -- Its numbers come again in another process: in one that is a fork, in one that called math.randomseed.
+  ["uses math.random"] = { lua = { "math%.random" } },
   ["opens a working directory's files"] = { lua = { "core%.workdir%f[^%w_]" } },
   ["includes lua.h"] = { c = { "<[^>]*lua[%w_]*%.h[p]*%s*>", "<%s*lauxlib%.h%s*>" } },
   ["includes libcurl's headers"] = { c = { "<%s*curl/" } },

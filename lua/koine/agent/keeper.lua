@@ -23,7 +23,7 @@ local keeper_mt = { __index = methods, __name = "koine.agent.keeper" }
 
 -- A name that no other keeper has, in any process.
 local function own_name()
-  return ("%x.%x.%s"):format(math.floor(core.wall() * 1e6), math.random(0), tostring({}):match "%w+$")
+  return ("%x.%s"):format(math.floor(core.wall() * 1e6), core.random_hex(8))
 end
 
 local OPTIONS = check.options({ store = check.required(store.store), key = check.required(arguments.name),

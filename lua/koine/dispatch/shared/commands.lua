@@ -55,7 +55,7 @@ end
 function commands.cancel(self, queue)
   return alter(self, queue, function(read)
     local before = read.cancel
-    repeat read.cancel = math.random(1 << 40) until read.cancel ~= before
+    repeat read.cancel = string.unpack("I5", core.random(5)) until read.cancel ~= before
   end)
 end
 

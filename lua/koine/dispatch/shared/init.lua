@@ -168,15 +168,7 @@ check.colons(methods, metatable, "dispatcher")
 
 -- A name that no other process has.
 local function new_owner()
-  local file, seed = io.open("/dev/urandom", "rb"), nil
-  if file then
-    seed = file:read(16)
-    file:close()
-  end
-  seed = (seed or "") .. core.wall() .. tostring {} .. math.random(0)
-  return (os.getenv "HOSTNAME" or "koine") .. ":" .. core.sha256(seed):gsub(".", function(byte)
-    return ("%02x"):format(byte:byte())
-  end):sub(1, 16)
+  return (os.getenv "HOSTNAME" or "koine") .. ":" .. core.random_hex(8)
 end
 
 local OWNER = check.that("string of 1 to 400 bytes without NUL", function(value)

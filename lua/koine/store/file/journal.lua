@@ -84,7 +84,7 @@ local function frame(bytes) return string.pack(FRAME, #bytes, core.crc32(bytes))
 
 -- A new journal of the state: head and one frame for each part of the records.
 local function whole(self)
-  local name = ("%016x%08x"):format(math.floor(core.wall() * 1e6), math.random(0) & 0xffffffff)
+  local name = ("%016x%s"):format(math.floor(core.wall() * 1e6), core.random_hex(4))
   local parts, batch, size = {}, {}, 0
   local function flush()
     parts[#parts + 1] = frame(table.concat(batch))

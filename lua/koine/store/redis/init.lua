@@ -162,7 +162,7 @@ function engine:get(key) return operate(self, "get", { key }, true) end
 function engine:put(key, value, options)
   local fence, bound = options.fence, options.if_version ~= nil
   -- A put that is repeated, and finds its own value, has succeeded.
-  local name = bound and ("%016x%016x"):format(math.random(0), math.random(0)) or ""
+  local name = bound and core.random_hex(16) or ""
   return operate(self, "put", { key, value, condition(options.if_version), options.ttl and number(options.ttl) or "",
     fence and fence[1] or "", fence and number(fence[2]) or "", name }, bound or fence ~= nil)
 end

@@ -20,7 +20,7 @@ local function key_of(self, what, id) return ("koine.acp/%s/%s/%s"):format(self.
 --- A new id. Those of later sessions come first in lists.
 function saved.id()
   local time = math.max(0, TIME - math.floor(core.wall() * 1e6))
-  return ("%013x-%08x%08x"):format(time, math.random(0) & 0xFFFFFFFF, math.random(0) & 0xFFFFFFFF)
+  return ("%013x-%s"):format(time, core.random_hex(8))
 end
 
 local function is_id(id) return type(id) == "string" and #id <= ID_MAX and id:find "^[%w-]+$" ~= nil end
