@@ -37,6 +37,9 @@ local GUARDS = {
   },
   -- Its numbers come again in another process: in one that is a fork, in one that called math.randomseed.
   ["uses math.random"] = { lua = { "math%.random" } },
+  -- Hosts leave both out for scripts of others.
+  ["uses debug"] = { lua = { "%f[%w_]debug%.%l" } },
+  ["reads the environment"] = { lua = { "os%.getenv" } },
   ["opens a working directory's files"] = { lua = { "core%.workdir%f[^%w_]" } },
   ["includes lua.h"] = { c = { "<[^>]*lua[%w_]*%.h[p]*%s*>", "<%s*lauxlib%.h%s*>" } },
   ["includes libcurl's headers"] = { c = { "<%s*curl/" } },

@@ -9,7 +9,7 @@ local function fail(text)
   os.exit(1)
 end
 
-local unfit = require "koine.data.interpreter"(_VERSION, rawget(_G, "jit"))
+local unfit = require "koine.data.host.interpreter"(_VERSION, rawget(_G, "jit"))
 if unfit then fail(unfit .. " LuaRocks runs another one by `luarocks --lua-version 5.4 test`.") end
 
 local function need(module, how)

@@ -34,7 +34,7 @@
 --
 -- pairs(koine) goes over all of these, which loads them. Any other name is nil.
 
-local unfit = require "koine.data.interpreter"(_VERSION, rawget(_G, "jit"))
+local unfit = require "koine.data.host.interpreter"(_VERSION, rawget(_G, "jit"))
 if unfit then error(unfit, 0) end
 
 local core = require "koine.core"

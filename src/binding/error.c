@@ -180,6 +180,33 @@ static int f_own_source(lua_State *L) {
   return 0;
 }
 
+/* core.frame(level): of the function at that level, 1 being the caller: "Lua", "C" or "main", the function, its source; nothing
+** where there is no such level. For hosts that leave Lua's debug out. */
+static int f_frame(lua_State *L) {
+  lua_Debug ar;
+  if (!lua_getstack(L, to_int(luaL_checkinteger(L, 1)), &ar)) return 0;
+  lua_getinfo(L, "fS", &ar);
+  lua_pushstring(L, ar.what);
+  lua_insert(L, -2);
+  lua_pushstring(L, ar.source);
+  return 3;
+}
+
+/* core.traceback(coroutine or nil, message or nil, level): what debug.traceback gives. The level is 1 for the caller, 0 in a
+** coroutine. */
+static int f_traceback(lua_State *L) {
+  lua_State *of = lua_tothread(L, 1);
+  luaL_traceback(L, of != NULL ? of : L, luaL_optstring(L, 2, NULL), to_int(luaL_optinteger(L, 3, of == NULL)));
+  return 1;
+}
+
+/* core.metatable(value): its metatable, whatever its field __metatable says; nil where it has none. */
+static int f_metatable(lua_State *L) {
+  luaL_checkany(L, 1);
+  if (!lua_getmetatable(L, 1)) lua_pushnil(L);
+  return 1;
+}
+
 static const luaL_Reg FUNCTIONS[] = {
   { "raise_argument", f_raise_argument },
   { "raise", f_raise },
@@ -188,6 +215,9 @@ static const luaL_Reg FUNCTIONS[] = {
   { "error_line", f_error_line },
   { "own_source", f_own_source },
   { "where", f_where },
+  { "frame", f_frame },
+  { "traceback", f_traceback },
+  { "metatable", f_metatable },
   { NULL, NULL }
 };
 

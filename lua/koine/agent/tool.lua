@@ -170,7 +170,7 @@ end
 
 -- Returns an error's words for the model: a text without places in files, the message of a table, else its JSON.
 local function words_of(err)
-  local mt = debug.getmetatable(err)
+  local mt = core.metatable(err)
   if type(err) == "table" and not (mt and mt.__tostring) then
     if type(err.message) == "string" then return err.message end
     local ok, text = pcall(core.encode, err)
@@ -247,14 +247,14 @@ local Raised = {}
 -- Keeps what a tool raises together with its traceback.
 local function raised(err)
   local ok, text = pcall(tostring, err)
-  return setmetatable({ err = err, traceback = debug.traceback(ok and text or nil, 2) }, Raised)
+  return setmetatable({ err = err, traceback = core.traceback(nil, ok and text or nil, 2) }, Raised)
 end
 
 -- xpcall's results as an outcome.
 local function settle(ok, ...)
   if ok then return outcome(...) end
   local err = ...
-  if debug.getmetatable(err) == Raised then return failed(err.err, err.traceback) end
+  if core.metatable(err) == Raised then return failed(err.err, err.traceback) end
   return failed(err) -- the handler itself had no room left
 end
 

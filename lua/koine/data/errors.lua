@@ -15,7 +15,7 @@ local vocabulary = require "koine.data.vocabulary"
 local errors = {}
 
 -- Positions in raised errors pass over Koine's own files, to the line that called.
-core.own_source(debug.getinfo(1, "S").source:match "^(.-)data[/\\][^/\\]*$")
+core.own_source(select(3, core.frame(1)):match "^(.-)data[/\\][^/\\]*$")
 
 --- The classes, in the order of the documentation. `err:is "Error"` is true for every one of them.
 errors.classes = {}
@@ -36,15 +36,16 @@ core.error_mt.__name = "koine.error"
 core.error_mt.__index = methods
 
 -- Functions of Lua's that turn a value into text: when one of them asks, the message alone is meant.
-local PRINTING = { [tostring] = true, [print] = true, [string.format] = true }
+local PRINTING = { [tostring] = true, [string.format] = true }
+if print then PRINTING[print] = true end
 local RAISING = { [error] = true, [assert] = true }
 
 -- True when an interpreter's message handler asks for the text, `level` being the function that asks: the error was
 -- raised and not caught.
 local function is_uncaught(level)
-  local handler, raiser = debug.getinfo(level + 1, "Sf"), debug.getinfo(level + 2, "f")
-  return handler ~= nil and handler.what == "C" and not PRINTING[handler.func] and raiser ~= nil
-    and RAISING[raiser.func] == true
+  local what, handler = core.frame(level + 1)
+  local _, raiser = core.frame(level + 2)
+  return what == "C" and not PRINTING[handler] and RAISING[raiser] == true
 end
 
 -- The message of an error that was not caught: behind the user's file and line, before the traceback (the task's, where
@@ -52,7 +53,7 @@ end
 local function in_full(err, message, level)
   local where = err.where or core.where()
   if where and message:sub(1, #where) ~= where then message = where .. ": " .. message end
-  return message .. "\n" .. (err.traceback or debug.traceback(nil, level + 2))
+  return message .. "\n" .. (err.traceback or core.traceback(nil, nil, level + 2))
 end
 
 core.error_mt.__tostring = function(err)

@@ -1,6 +1,7 @@
 --- A server's side of a connection, on libuv: bytes in and out, deadlines, the end. Its coroutine reads and writes as
 -- if it blocked.
 
+local core = require "koine.core"
 local uv = require "luv"
 
 local connection = {}
@@ -11,7 +12,7 @@ local Connection = { __index = methods, __name = "koine.net.connection" }
 local function resume(conn, ...)
   local ok, err = coroutine.resume(conn.task, ...)
   if not ok then
-    io.stderr:write("koine.net: ", debug.traceback(conn.task, tostring(err)), "\n")
+    io.stderr:write("koine.net: ", core.traceback(conn.task, tostring(err)), "\n")
     conn:reset()
   end
 end

@@ -6,10 +6,11 @@
 -- request table ({method, url, headers, body, secrets, timeouts, …}), which it must neither change nor keep.
 
 local check = require "koine.data.check"
+local getenv = require "koine.data.host.getenv"
 
 local transport = {}
 
-local debugs = (os.getenv "KOINE_DEBUG" or "") ~= "" -- every request is looked at; else few programs load net/raw
+local debugs = (getenv "KOINE_DEBUG" or "") ~= "" -- every request is looked at; else few programs load net/raw
 
 --- Checks the option: an object with a method begin. Raises an ArgumentError.
 transport.option = check.method("begin", "object with a method begin")

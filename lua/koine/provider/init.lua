@@ -57,6 +57,7 @@
 local check = require "koine.data.check"
 local core = require "koine.core"
 local errors = require "koine.data.errors"
+local getenv = require "koine.data.host.getenv"
 local may_be_secret = require("koine.data.text").may_be_secret
 
 local rows = {}
@@ -206,7 +207,7 @@ function rows.base_url(row, settings)
   local url = row.base_url
   for name, variable in pairs(url and row.blanks or {}) do
     local value, expected = settings[name], "part of a host's name"
-    if value == nil then value = os.getenv(variable) end
+    if value == nil then value = getenv(variable) end
     if value == nil or value == "" then
       core.raise_argument(name, ("%s, here or in %s"):format(expected, variable), "nothing")
     end

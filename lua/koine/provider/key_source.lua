@@ -2,6 +2,7 @@
 
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
+local getenv = require "koine.data.host.getenv"
 
 local key_source = {}
 
@@ -13,7 +14,7 @@ end
 --- The key out of the environment: the first of the row's variables that is set; nil when none is, or nil, err.
 function key_source.from_environment(row)
   for _, variable in ipairs(row.env or {}) do
-    local key = os.getenv(variable)
+    local key = getenv(variable)
     if key and key ~= "" then
       local problem = check.key_problem(key)
       if problem then return key_source.refusal(row, ("the key in %s is %s"):format(variable, problem)) end

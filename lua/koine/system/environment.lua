@@ -1,6 +1,8 @@
 --- The environment that programs for others start with: what a tool's command or a server needs to run, and no
 -- credential of this process.
 
+local getenv = require "koine.data.host.getenv"
+
 local environment = {}
 
 --- Names of the variables that such programs inherit, an array.
@@ -10,7 +12,7 @@ environment.names = { "PATH", "HOME", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ", 
 -- over it.
 function environment.of(names, set)
   local env = {}
-  for _, name in ipairs(names) do env[name] = os.getenv(name) end
+  for _, name in ipairs(names) do env[name] = getenv(name) end
   for name, value in next, set do env[name] = value end
   return env
 end

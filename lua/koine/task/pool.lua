@@ -102,7 +102,7 @@ end
 -- Closes a coroutine that raised, and raises its error with the traceback: in the text, or in the field `traceback`.
 -- Where memory is short for that, without.
 local function fail(co, err)
-  local traced, trace = pcall(debug.traceback, co)
+  local traced, trace = pcall(core.traceback, co)
   local found, where = pcall(core.where, co)
   coroutine.close(co)
   if not (traced and found) then error(err, 0) end

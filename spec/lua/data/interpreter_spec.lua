@@ -1,6 +1,6 @@
 -- The interpreters that Koine runs on, and the one sentence that the others get.
 
-local unfit = require "koine.data.interpreter"
+local unfit = require "koine.data.host.interpreter"
 
 local function output_of(command)
   local pipe = assert(io.popen(command .. " 2>&1"))

@@ -17,6 +17,7 @@ local core = require "koine.core"
 local coroutines = require "koine.dispatch.coroutines"
 local defer = require "koine.task.defer"
 local errors = require "koine.data.errors"
+local getenv = require "koine.data.host.getenv"
 local hooks = require "koine.dispatch.hooks"
 local interface = require "koine.store.interface"
 local item = require "koine.dispatch.shared.item"
@@ -168,7 +169,7 @@ check.colons(methods, metatable, "dispatcher")
 
 -- A name that no other process has.
 local function new_owner()
-  return (os.getenv "HOSTNAME" or "koine") .. ":" .. core.random_hex(8)
+  return (getenv "HOSTNAME" or "koine") .. ":" .. core.random_hex(8)
 end
 
 local OWNER = check.that("string of 1 to 400 bytes without NUL", function(value)

@@ -18,6 +18,7 @@
 local core = require "koine.core"
 local observer = require "koine.data.observer"
 local secrets = require "koine.net.secrets"
+local getenv = require "koine.data.host.getenv"
 
 local raw = {}
 
@@ -25,13 +26,13 @@ local HELD_MAX = 64 << 10 -- bytes of a line that wait for its end
 local SPELLED = 12        -- bytes that a byte of a secret may be spelled with
 
 -- 0 where it is not set, 1 for a word that is no number.
-local function level_of(variable)
-  if variable == nil or variable == "" then return 0 end
-  return math.max(0, math.min(3, math.tointeger(tonumber(variable)) or 1))
+local function level_of(word)
+  if word == nil or word == "" then return 0 end
+  return math.max(0, math.min(3, math.tointeger(tonumber(word)) or 1))
 end
 
 --- The level of KOINE_DEBUG: 0 to 3.
-raw.level = level_of(os.getenv "KOINE_DEBUG")
+raw.level = level_of(getenv "KOINE_DEBUG")
 
 local telling, count = false, 0
 

@@ -5,6 +5,7 @@ local core = require "koine.core"
 local check = require "koine.data.check"
 local key_source = require "koine.provider.key_source"
 local errors = require "koine.data.errors"
+local getenv = require "koine.data.host.getenv"
 
 local ollama = {}
 
@@ -43,7 +44,7 @@ end
 --- Puts the address of OLLAMA_HOST into the state, unless the caller gave one. Raises an ArgumentError for a value that
 -- is not an address.
 function ollama.setup(state)
-  local host = not state.settings.base_url and os.getenv "OLLAMA_HOST" or ""
+  local host = not state.settings.base_url and getenv "OLLAMA_HOST" or ""
   if host == "" then return end
   local address = ollama.address(host)
   if not address then
@@ -58,7 +59,7 @@ local function key_of(state)
   local row = state.row
   local key, err = key_source.given(row, state.settings)
   if key or err or not state.base_url:find(CLOUD) then return key, err end
-  key = os.getenv(KEY)
+  key = getenv(KEY)
   if not key or key == "" then
     return nil, errors.new { kind = "auth", provider = row.name,
       message = ("%s: no key: set %s or give the option key"):format(row.title, KEY) }
@@ -100,7 +101,7 @@ end
 function ollama.authenticated(adapter)
   local state = core.state(adapter)
   if state.settings.key ~= nil or is_given(state) or not state.base_url:find(CLOUD) then return true end
-  return (os.getenv(KEY) or "") ~= ""
+  return (getenv(KEY) or "") ~= ""
 end
 
 return ollama

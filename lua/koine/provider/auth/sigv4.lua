@@ -11,6 +11,7 @@ local core = require "koine.core"
 local check = require "koine.data.check"
 local key_source = require "koine.provider.key_source"
 local errors = require "koine.data.errors"
+local getenv = require "koine.data.host.getenv"
 local percent = require("koine.data.text").percent
 
 local sigv4 = {}
@@ -28,7 +29,7 @@ local CREDENTIALS = check.secret(check.record({ access_key = check.required(chec
 
 -- A variable's value; nil where it is not set or empty.
 local function variable(name)
-  local value = os.getenv(name)
+  local value = getenv(name)
   return value ~= "" and value or nil
 end
 

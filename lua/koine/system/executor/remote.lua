@@ -13,6 +13,7 @@ local core = require "koine.core"
 local check = require "koine.data.check"
 local credentials = require "koine.provider.credentials"
 local errors = require "koine.data.errors"
+local getenv = require "koine.data.host.getenv"
 local http = require "koine.net.http"
 
 local remote = {}
@@ -24,7 +25,7 @@ local ANSWER_MAX = 64 << 20  -- bytes
 -- A member that comes from the environment where it is absent.
 local function from_environment(c, variable)
   return check.default(c, function()
-    local value = os.getenv(variable)
+    local value = getenv(variable)
     return value ~= "" and value or nil
   end)
 end

@@ -130,7 +130,7 @@ local function fail(task, err)
   local origin = task.origin
   local same = origin and rawequal(origin.err, err)
   stop_waiting(task)
-  task.failed, task.err, task.traceback = true, err, same and origin.traceback or debug.traceback(task.co)
+  task.failed, task.err, task.traceback = true, err, same and origin.traceback or core.traceback(task.co)
   if errors.is_error(err) and err.traceback == nil then
     err.traceback, err.where = task.traceback, err.where or core.where(task.co)
   end

@@ -3,6 +3,7 @@
 
 local core = require "koine.core"
 local check = require "koine.data.check"
+local getenv = require "koine.data.host.getenv"
 local service = require "koine.provider.login_service"
 local shown_path = require("koine.data.text").shown_path
 
@@ -14,7 +15,7 @@ local EDITOR_FILE_MAX = 1 << 20
 local NAME = "token_path"
 
 local function environment(name)
-  local value = os.getenv(name)
+  local value = getenv(name)
   return value ~= "" and value or nil
 end
 

@@ -7,6 +7,7 @@ local assertion = require "koine.provider.auth.google.assertion"
 local calendar = require "koine.data.calendar"
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
+local getenv = require "koine.data.host.getenv"
 local login_tokens = require "koine.provider.login_tokens"
 local service = require "koine.provider.login_service"
 local texts = require "koine.data.text"
@@ -59,7 +60,7 @@ local KINDS = {
 -- The path of the credentials file and what says it, the option or the variable; nil where neither does.
 local function path_of(settings)
   if settings.credentials_file then return settings.credentials_file, "credentials_file" end
-  local path = os.getenv(VARIABLE)
+  local path = getenv(VARIABLE)
   if path ~= "" then return path, VARIABLE end
 end
 

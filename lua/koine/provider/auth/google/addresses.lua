@@ -3,6 +3,7 @@
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"
+local getenv = require "koine.data.host.getenv"
 
 local addresses = {}
 
@@ -31,7 +32,7 @@ end
 local function setting(settings, row, name)
   local value = settings[name]
   for _, variable in ipairs(variables_of(row, name)) do
-    if value == nil or value == "" then value = os.getenv(variable) end
+    if value == nil or value == "" then value = getenv(variable) end
   end
   if value == nil or value == "" then return nil end
   if not value:find(PATTERNS[name]) then errors.argument(name, EXPECTED[name], value) end

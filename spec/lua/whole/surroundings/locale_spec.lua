@@ -7,8 +7,8 @@ local LUA = os.getenv "KOINE_LUA" or "lua5.4"
 -- What the probe prints in a locale; `path`: where the locale is.
 local function probe(locale, path)
   local dir = folder.in_memory()
-  local pipe = assert(io.popen(("LC_ALL=C LOCPATH=%s %s spec/lua/whole/locale/probe.lua %s %s 2>&1"):format(path, LUA,
-    locale, dir)))
+  local pipe = assert(io.popen(("LC_ALL=C LOCPATH=%s %s spec/lua/whole/surroundings/probe.lua %s %s 2>&1"):format(path,
+    LUA, locale, dir)))
   local text = pipe:read "a"
   local ok = pipe:close()
   folder.remove(dir)
