@@ -7,7 +7,8 @@ module:depends "http"
 local koine = require "koine"
 local server = require "net.server"
 
-local engine, deadline, parked = koine.engine(), nil, {} -- parked: coroutine → {token, timer}
+local engine, watch, deadline = koine.engine(), nil, nil
+local parked = {} -- coroutine → {token, timer}
 local claude = koine.anthropic { model = "claude-sonnet-4-5", key = "k", base_url = os.getenv "KOINE_URL",
   retry = false }
 
@@ -25,8 +26,10 @@ end
 
 local pump
 
--- A new call may have shortened the time until the engine wants to be asked again.
+-- A new call may have shortened the time until the engine wants to be asked again. The descriptor is watched from the
+-- first one on: when modules are loaded, Prosody may be about to fork, and a child has another engine.
 local function look()
+  watch = watch or server.watchfd(engine:pollfd(), pump)
   if deadline then deadline:stop() end
   local seconds = engine:timeout()
   deadline = seconds and module:add_timer(seconds, pump)
@@ -54,7 +57,6 @@ koine.set_host {
     end
   end,
 }
-local watch = server.watchfd(engine:pollfd(), pump)
 
 -- Ends what a coroutine waits for: its streams close with it.
 local function cancel(co)
@@ -68,7 +70,7 @@ end
 function module.unload()
   while next(parked) do cancel((next(parked))) end
   if deadline then deadline:stop() end
-  watch:del() -- not close: the descriptor is Koine's
+  if watch then watch:del() end -- not close: the descriptor is Koine's
   koine.set_host(nil)
 end
 

@@ -40,8 +40,12 @@ local function run_until(done)
   while not done() and not late do uv.run "once" end
   timer:close()
   again:close()
+  uv.run "nowait" -- luv that is unloaded with handles to close goes astray
   return not late
 end
+
+--- Waits until f() is true. Raises when that never comes.
+function host.await(f) assert(run_until(f), "it never came") end
 
 --- The path of a program, or nil.
 function host.find(name)

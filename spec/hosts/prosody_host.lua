@@ -1,0 +1,131 @@
+-- Prosody: its loop watches Koine's engine (scripts/mod_koine.lua), so that many requests wait at once.
+
+
+local files = require "spec.support.files"
+local folder = require "spec.support.folder"
+local host = require "spec.hosts.support.host"
+local koine = require "koine"
+local uv = require "luv"
+
+local CONFIG = [[
+run_as_root = true
+pidfile = "%s/pid"
+data_path = "%s"
+certificates = "%s"
+plugin_paths = { "%s" }
+modules_enabled = { "http" }
+c2s_ports = {}
+s2s_ports = {}
+http_interfaces = { "127.0.0.1" }
+http_ports = { %d }
+https_ports = {}
+log = { info = "*console" }
+VirtualHost "localhost"
+  http_host = "127.0.0.1"
+  modules_enabled = { "koine" }
+]]
+
+describe("Prosody", function()
+  local server, place, port
+
+  setup(function() server = assert(koine.testing.start()) end)
+  teardown(function() server:stop() end)
+  before_each(function()
+    assert(server:reset())
+    place, port = folder.new(), host.free_port()
+  end)
+  after_each(function() folder.remove(place) end)
+
+  local function start(mode)
+    files.write(place .. "/prosody.cfg.lua", CONFIG:format(place, place, place, host.script "":gsub("/$", ""), port))
+    return host.start("prosody", { args = { mode or "-F", "--config", place .. "/prosody.cfg.lua" }, env = {
+      KOINE_URL = server.url }, ready = function() return host.listens(port) end })
+  end
+
+  local function get(path, seconds) return host.get(port, { "/koine/" .. path }, seconds)[1] end
+
+  local function state() return get("state").body end
+
+  local IDLE = "0 waiting, koine.engine (0 in flight)"
+
+  local function assert_clean(program)
+    local code, signal = program:stop()
+    assert.are.equal(0, signal)
+    assert.are.equal(0, code, program.out)
+    assert.is_nil(program.out:find("error", 1, true), program.out)
+  end
+
+  it("chats, streams, and tells of errors", function()
+    assert(server:script "echo")
+    local program <close> = start()
+    assert.are.same({ status = 200, body = "You said: Hello" }, get "chat?Hello")
+    assert.are.equal("data: You said\n\ndata: : Hello\n\n", get "stream?Hello".body)
+    assert.are.equal(500, get "fail?Hello".status)
+    assert.are.equal(IDLE, state())
+    assert_clean(program)
+  end)
+
+  it("serves many at once, and others meanwhile", function()
+    local answers = {}
+    for i = 1, 20 do answers[i] = { content = "late", fault = { delay_ms = 500 } } end
+    assert(server:script(answers))
+    local program <close> = start()
+    local paths = {}
+    for i = 1, 20 do paths[i] = "/koine/chat?Hello" end
+    local before = os.time()
+    for _, answer in ipairs(host.get(port, paths)) do assert.are.equal("late", answer.body) end
+    assert.is_true(os.time() - before < 8) -- one after the other they take ten
+    assert.are.equal(IDLE, state())
+    assert_clean(program)
+  end)
+
+  it("gives up what a client waits for that goes", function()
+    assert(server:script { { content = "late", fault = { stall_after = 0 } } })
+    local program <close> = start()
+    assert.are.equal(0, get("chat?Hello", 0.3).status)
+    program:await(function() return state() == IDLE end)
+    assert_clean(program)
+  end)
+
+  it("has its module reloaded, with a chat that waits too", function()
+    assert(server:script { { content = "late", fault = { stall_after = 0 } }, { content = "one" },
+      { content = "two" } })
+    local program <close> = start()
+    local waits <close> = host.start("curl", { args = { "-s", "--max-time", "20",
+      ("http://127.0.0.1:%d/koine/chat?Hello"):format(port) } })
+    host.await(function() return state():find "^1 waiting" end)
+    for _, answer in ipairs { "one", "two" } do
+      assert.are.equal("soon", get "reload".body)
+      host.await(function() return state() == IDLE end)
+      assert.are.equal(answer, get "chat?Hello".body)
+    end
+    waits:kill()
+    assert_clean(program)
+  end)
+
+  it("serves as a daemon: it forks when its modules are loaded", function()
+    assert(server:script "echo")
+    local program <close> = start "-D"
+    host.await(function() return program.code end)
+    local pid
+    host.await(function()
+      pid = uv.fs_access(place .. "/pid", "R") and tonumber((files.read(place .. "/pid"):match "%d+"))
+      return pid
+    end)
+    finally(function() uv.kill(pid, "sigkill") end)
+    assert.are.equal("You said: Hello", get "chat?Hello".body)
+    assert.are.equal("data: You said\n\ndata: : Hello\n\n", get "stream?Hello".body)
+    uv.kill(pid, "sigterm")
+    host.await(function() return not host.listens(port) end)
+  end)
+
+  it("ends while a chat waits", function()
+    assert(server:script { { content = "late", fault = { stall_after = 0 } } })
+    local program <close> = start()
+    local waits <close> = host.start("curl", { args = { "-s", "--max-time", "20",
+      ("http://127.0.0.1:%d/koine/chat?Hello"):format(port) } })
+    host.await(function() return state():find "^1 waiting" end)
+    assert_clean(program)
+    waits:kill()
+  end)
+end)
