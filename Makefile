@@ -79,7 +79,8 @@ help:
 	@echo 'make lib        $(BUILD)/libkoine.a, for C programs: the core, the binding and the Lua modules'
 	@echo 'make install    module, Lua files, types for editors, bin/koine, libkoine.a, koine.h, koine.pc under DESTDIR and PREFIX'
 	@echo 'make uninstall  takes them away again'
-	@echo 'make dist       koine-VERSION.tar.gz and its rockspec, from the last commit (SOURCE_URL: where it will be)'
+	@echo 'make dist       koine-VERSION.tar.gz and its rockspec, from the tagged commit; needs SOURCE_URL, HOMEPAGE, ISSUES_URL'
+	@echo 'make release VERSION=x.y.z  version, changelog, commit, tag, and what dist makes, with its variables; or nothing at all'
 	@echo 'make pack-test  install, LuaRocks and libkoine.a, each from an empty folder'
 
 $(BUILD)/obj/core/%.o: src/core/%.c
@@ -157,14 +158,17 @@ uninstall:
 	rm -rf $(luadir)/koine $(moddir)/koine $(sharedir)
 	rm -f $(bindir)/koine $(incdir)/koine.h $(libdir)/libkoine.a $(libdir)/pkgconfig/koine.pc
 
-# Where LuaRocks will find the release.
-SOURCE_URL ?= file://$(CURDIR)/koine-$(VERSION).tar.gz
+# What only the project's owner knows: where a release will be, and the project's pages.
+SOURCE_URL ?=
+HOMEPAGE   ?=
+ISSUES_URL ?=
+RELEASE_ENV = LUA='$(LUA)' SOURCE_URL='$(SOURCE_URL)' HOMEPAGE='$(HOMEPAGE)' ISSUES_URL='$(ISSUES_URL)'
 dist:
-	git archive --format=tar.gz --prefix=koine-$(VERSION)/ -o koine-$(VERSION).tar.gz HEAD
-	sed -e 's/^version = .*/version = "$(VERSION)-1"/' \
-	  -e 's|^source = .*|source = { url = "$(SOURCE_URL)", dir = "koine-$(VERSION)" }|' \
-	  -e '1,/^rockspec_format/{/^--/d}' rockspec/koine-scm-1.rockspec >koine-$(VERSION)-1.rockspec
-	@echo 'koine-$(VERSION).tar.gz koine-$(VERSION)-1.rockspec'
+	@$(RELEASE_ENV) tools/dist.sh
+
+# Sets version and changelog, commits, tags, and makes what dist makes; or changes nothing.
+release:
+	@$(RELEASE_ENV) tools/release.sh '$(if $(filter command,$(firstword $(origin VERSION))),$(VERSION))'
 
 pack-test:
 	@tools/deps.sh build lint
@@ -383,6 +387,6 @@ clean:
 
 -include $(shell find $(BUILD)/obj $(BUILD)/spec -name '*.d' 2>/dev/null)
 
-.PHONY: all memory chaos engines help lib install uninstall dist pack-test examples test-c test-host test-lua test-all test demo deps-build \
+.PHONY: all memory chaos engines help lib install uninstall dist release pack-test examples test-c test-host test-lua test-all test demo deps-build \
   deps-test arch docs docs-check types spelling generate lint asan asan-c asan-lua valgrind tsan analyse callgrind linear fuzz chaos browser hosts interop interop-full json-schema-suite bench bench-peers curl-matrix \
   lua-matrix rock-test clean

@@ -18,7 +18,11 @@ libcurl; all waiting and all policy are Lua.]],
   labels = { "llm", "ai", "http", "streaming" },
 }
 
-dependencies = { "lua >= 5.4", "lua-cjson", "argparse" }
+dependencies = { "lua >= 5.4, < 5.6", "lua-cjson", "argparse" }
+
+-- Optional, required on first use with an error that names them: luv (koine.hosts.luv, koine.testing, an executor's
+-- service), cqueues and luasocket (their event loops), lua-zlib (compressed answers of the loopback provider), luasql-*
+-- (koine.store.sql).
 
 -- The specs with busted, which may be LuaRocks' or the system's: a test dependency would fetch it again. Behind
 -- `luarocks test` stand busted's own arguments.

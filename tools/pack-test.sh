@@ -1,7 +1,7 @@
 #!/bin/sh
 # pack-test.sh BUILD: Koine as a stranger gets it, each way from an empty folder with nothing of the checkout in reach:
 # `make install`, a C program linked with libkoine.a, and LuaRocks from a file server that has nothing but a packed
-# Koine, built from `make dist`, and stubs of its dependencies.
+# Koine, which `make release` made of a clone of the last commit, and stubs of its dependencies.
 set -eu
 build=$1
 lua=${LUA:-lua5.4}
@@ -73,9 +73,14 @@ for rock in lua-cjson argparse; do stub "$rock" 2.1.0; done
 server=$!
 while ! [ -s "$tmp/port" ]; do sleep 0.05; done
 url=http://127.0.0.1:$(cat "$tmp/port")
-version=$(sed -n 's/^return "\(.*\)"/\1/p' lua/koine/data/version.lua)
-make --no-print-directory -C "$top" SOURCE_URL="$url/koine-$version.tar.gz" dist >>"$tmp/log"
-mv "koine-$version.tar.gz" "koine-$version-1.rockspec" "$tmp/served"
+version=99.0.0
+git clone -q --no-hardlinks "$top" "$tmp/clone"
+export GIT_AUTHOR_NAME=pack-test GIT_AUTHOR_EMAIL=pack-test@localhost GIT_COMMITTER_NAME=pack-test \
+  GIT_COMMITTER_EMAIL=pack-test@localhost
+make --no-print-directory -C "$tmp/clone" VERSION="$version" SOURCE_URL="$url/koine-$version.tar.gz" \
+  HOMEPAGE="$url/" ISSUES_URL="$url/issues" release >>"$tmp/log" 2>&1 || { cat "$tmp/log"; fail "make release"; }
+grep -q "homepage = \"$url/\"" "$tmp/clone/koine-$version-1.rockspec" || fail "the rockspec has no homepage"
+mv "$tmp/clone/koine-$version.tar.gz" "$tmp/clone/koine-$version-1.rockspec" "$tmp/served"
 luarocks-admin --lua-version 5.4 make_manifest "$tmp/served" >>"$tmp/log" 2>&1 || { cat "$tmp/log"; fail "manifest"; }
 env -u LUA_PATH -u LUA_CPATH luarocks --lua-version 5.4 --tree "$tmp/rocks" --only-server "$url" install koine "$version" \
   >>"$tmp/log" 2>&1 || { cat "$tmp/log"; fail "luarocks install"; }
