@@ -1,4 +1,4 @@
--- Prosody: its loop watches Koine's engine (scripts/mod_koine.lua), so that many requests wait at once.
+-- Prosody: its loop watches Koine's engine (scripts/mod_ask.lua), so that many requests wait at once.
 
 
 local files = require "spec.support.files"
@@ -22,7 +22,7 @@ https_ports = {}
 log = { info = "*console" }
 VirtualHost "localhost"
   http_host = "127.0.0.1"
-  modules_enabled = { "koine" }
+  modules_enabled = { "ask" }
 ]]
 
 describe("Prosody", function()
@@ -42,7 +42,7 @@ describe("Prosody", function()
       KOINE_URL = server.url }, ready = function() return host.listens(port) end })
   end
 
-  local function get(path, seconds) return host.get(port, { "/koine/" .. path }, seconds)[1] end
+  local function get(path, seconds) return host.get(port, { "/ask/" .. path }, seconds)[1] end
 
   local function state() return get("state").body end
 
@@ -71,7 +71,7 @@ describe("Prosody", function()
     assert(server:script(answers))
     local program <close> = start()
     local paths = {}
-    for i = 1, 20 do paths[i] = "/koine/chat?Hello" end
+    for i = 1, 20 do paths[i] = "/ask/chat?Hello" end
     local before = os.time()
     for _, answer in ipairs(host.get(port, paths)) do assert.are.equal("late", answer.body) end
     assert.is_true(os.time() - before < 8) -- one after the other they take ten
@@ -92,7 +92,7 @@ describe("Prosody", function()
       { content = "two" } })
     local program <close> = start()
     local waits <close> = host.start("curl", { args = { "-s", "--max-time", "20",
-      ("http://127.0.0.1:%d/koine/chat?Hello"):format(port) } })
+      ("http://127.0.0.1:%d/ask/chat?Hello"):format(port) } })
     host.await(function() return state():find "^1 waiting" end)
     for _, answer in ipairs { "one", "two" } do
       assert.are.equal("soon", get "reload".body)
@@ -123,7 +123,7 @@ describe("Prosody", function()
     assert(server:script { { content = "late", fault = { stall_after = 0 } } })
     local program <close> = start()
     local waits <close> = host.start("curl", { args = { "-s", "--max-time", "20",
-      ("http://127.0.0.1:%d/koine/chat?Hello"):format(port) } })
+      ("http://127.0.0.1:%d/ask/chat?Hello"):format(port) } })
     host.await(function() return state():find "^1 waiting" end)
     assert_clean(program)
     waits:kill()

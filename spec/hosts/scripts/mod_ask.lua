@@ -1,5 +1,5 @@
--- mod_koine.lua: a module of Prosody, whose loop watches the engine: GET /koine/chat?TEXT, /koine/stream?TEXT
--- (server-sent events), /koine/fail?TEXT, /koine/state, /koine/reload. Each request has a coroutine of its own, and
+-- mod_ask.lua: a module of Prosody, whose loop watches the engine: GET /ask/chat?TEXT, /ask/stream?TEXT
+-- (server-sent events), /ask/fail?TEXT, /ask/state, /ask/reload. Each request has a coroutine of its own, and
 -- Prosody goes on meanwhile.
 -- luacheck: globals module prosody
 module:depends "http"
@@ -116,7 +116,7 @@ local function state()
 end
 
 local function reload()
-  module:add_timer(0, function() require "core.modulemanager".reload(module.host, "koine") end)
+  module:add_timer(0, function() require "core.modulemanager".reload(module.host, "ask") end)
   return "soon"
 end
 
