@@ -71,6 +71,8 @@ help:
 	@echo 'make bench-peers  the same of SDKs of others, from npm, in one run with Koine and C; needs Node'
 	@echo 'make interop    the contract suite and the examples against aimock, nginx and nghttpx; clients of others (docs/interop.md)'
 	@echo 'make browser    the page of koine trace, and those of make docs, in Chromium, from Debian; KOINE_SHOTS: a folder for pictures'
+	@echo 'make portable   every C file as strict C11 by gcc, clang, gcc for 32 bits and musl-gcc, from Debian; nothing is built'
+	@echo 'make foreign    the tests of the core on s390x and arm64 under qemu, on i686, and with musl'
 	@echo 'make hosts      Koine inside lighttpd, Prosody, Dovecot, dnsmasq, NeoMutt and clingo, from Debian'
 	@echo 'make interop-full  koine.acp against Claude Code, Codex and Gemini CLI from npm, 1.4 GB, without their providers'
 	@echo 'make curl-matrix  the targets CURL_TESTS (test-host test-lua) with the system'"'"'s libcurl and the one of backports'
@@ -372,6 +374,15 @@ browser: $(MODULE)
 	@tools/deps.sh build test browser docs
 	@$(MAKE) --no-print-directory test-lua SPECS="$(wildcard spec/browser/*_browser.lua)"
 
+# Not in make test: they take the packages of compilers and qemu.
+portable:
+	@tools/deps.sh build portable
+	@tools/portable.sh
+
+foreign:
+	@tools/deps.sh build foreign
+	@tools/foreign.sh $(BUILD)
+
 # Not in make test: it takes the packages of these servers and programs.
 hosts: $(MODULE)
 	@tools/deps.sh build test hosts
@@ -388,5 +399,5 @@ clean:
 -include $(shell find $(BUILD)/obj $(BUILD)/spec -name '*.d' 2>/dev/null)
 
 .PHONY: all memory chaos engines help lib install uninstall dist release pack-test examples test-c test-host test-lua test-all test demo deps-build \
-  deps-test arch docs docs-check types spelling generate lint asan asan-c asan-lua valgrind tsan analyse callgrind linear fuzz chaos browser hosts interop interop-full json-schema-suite bench bench-peers curl-matrix \
+  deps-test arch docs docs-check types spelling generate lint asan asan-c asan-lua valgrind tsan analyse callgrind linear fuzz chaos browser hosts portable foreign interop interop-full json-schema-suite bench bench-peers curl-matrix \
   lua-matrix rock-test clean

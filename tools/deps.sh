@@ -1,7 +1,6 @@
 #!/bin/sh
-# deps.sh WHAT…: makes sure that the Debian packages for WHAT (build, test, lint, docs, analyse, engines, browser, hosts,
-# portable) are there: installs what is missing with apt-get (through sudo when not root) and says so; on other systems
-# names what it could not find.
+# deps.sh WHAT…: makes sure that the Debian packages for WHAT (a set of packages, below) are there: installs what is
+# missing with apt-get (through sudo when not root) and says so; on other systems names what it could not find.
 set -eu
 
 packages() {
@@ -16,7 +15,9 @@ packages() {
     docs)  echo "lua5.2 lua-ldoc lua-discount" ;;
     browser) echo "chromium fonts-dejavu-core" ;;
     hosts) echo "lighttpd lighttpd-modules-lua neomutt gringo dnsmasq-base-lua dovecot-core dovecot-auth-lua prosody" ;;
-    portable) echo "clang musl-tools gcc-i686-linux-gnu" ;;
+    portable) echo "clang musl-tools gcc-i686-linux-gnu libc6-dev-i386-cross" ;;
+    foreign) echo "musl-tools gcc-i686-linux-gnu libc6-dev-i386-cross gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+      gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user-static" ;;
     *)     echo "deps.sh: no such set: $1" >&2; exit 2 ;;
   esac
 }

@@ -36,7 +36,7 @@ int main(void) {
     struct tm tm;
     strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&t, &tm));
     CHECK(date(text) == (double)t);
-    if (t < (time_t)wall && t > (time_t)wall - 86400 * 365 * 40.0) {
+    if (t < (time_t)wall && t > (time_t)wall - (time_t)86400 * 365 * 40) {
       strftime(text, sizeof text, "%A, %d-%b-%y %H:%M:%S GMT", &tm);
       CHECK(date(text) == (double)t);
     }

@@ -74,8 +74,8 @@ static void chat(struct buf *b) {
   static const char *const OTHERS[] = {
     "{'id':'c','model':'m','choices':[{'index':0,'delta':{'role':'assistant','content':''}}]}",
     "{'id':'c','choices':[{'index':0,'message':{'content':'whole'}}]}",
-    "{'id':'c','choices':[{'index':0,'delta':{'tool_calls':[{'index':0,'id':'i','function':"
-      "{'name':'f','arguments':'{}'}}]}}]}",
+    ("{'id':'c','choices':[{'index':0,'delta':{'tool_calls':[{'index':0,'id':'i','function':"
+     "{'name':'f','arguments':'{}'}}]}}]}"),
     "{'id':'c','choices':[{'index':0,'delta':{},'finish_reason':'stop'}]}", "[DONE]",
     "{'id':'c','choices':[{'index':1,'delta':{'content':'other'}}]}",
     "{'id':'c','choices':[{'index':0,'delta':{'content':'a'}},{'index':1,'delta':{'content':'b'}}]}",

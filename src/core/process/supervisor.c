@@ -251,7 +251,7 @@ static void wait_for_news(struct supervisor *s) {
     left = &ts;
   }
   FD_ZERO(&set);
-  if (s->socket >= 0) FD_SET(s->socket, &set);
+  if (s->socket >= 0) FD_SET((unsigned)s->socket, &set);
   sigfillset(&but_child);
   sigdelset(&but_child, SIGCHLD);
   if (pselect(s->socket + 1, &set, NULL, NULL, left, &but_child) > 0) listen_to_host(s, clock_monotonic());

@@ -106,7 +106,7 @@ int anthropic_begin(struct anthropic *s, int64_t index, struct str json, struct 
   struct open_block *b = blocks_find(&s->blocks, index);
   if (b != NULL && anthropic_stop(s, b, out, e) != 0) return -1;
   if (read_start(s, json, &st, e) != 0) return -1;
-  if ((b = blocks_add(&s->blocks, index, kind_of(st.type), e)) == NULL) return -1;
+  if ((b = blocks_add(&s->blocks, index, (int)kind_of(st.type), e)) == NULL) return -1;
   return begin(s, b, &st, json, out, e);
 }
 

@@ -117,7 +117,7 @@ static struct open_block *block_of(struct bedrock *s, int64_t index, enum bedroc
     if (let_go(s, 0, out, e) != 0) return NULL;
     s->run = THINK_NONE;
   }
-  return blocks_add(&s->blocks, index, kind, e);
+  return blocks_add(&s->blocks, index, (int)kind, e);
 }
 
 static int take_text(struct bedrock *s, const struct bedrock_piece *piece, struct events *out, struct err *e) {

@@ -39,7 +39,7 @@ static int let_go(struct think *t, struct arena *a, size_t n, enum think_kind ki
   if (out->p == NULL) return -1;
   t->held.n -= n;
   t->tag = 0;
-  return kind;
+  return (int)kind;
 }
 
 /* Forgets the held beginning of a tag. */
