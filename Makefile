@@ -72,7 +72,7 @@ help:
 	@echo 'make interop    the contract suite and the examples against aimock, nginx and nghttpx; clients of others (docs/interop.md)'
 	@echo 'make browser    the page of koine trace, and those of make docs, in Chromium, from Debian; KOINE_SHOTS: a folder for pictures'
 	@echo 'make portable   every C file as strict C11 by gcc, clang, gcc for 32 bits and musl-gcc, from Debian; nothing is built'
-	@echo 'make foreign    the tests of the core on s390x and arm64 under qemu, on i686, and with musl'
+	@echo 'make foreign    the tests of the core on s390x and arm64 under qemu, on i686, and with musl; the module on the first two'
 	@echo 'make hosts      Koine inside lighttpd, Prosody, Dovecot, dnsmasq, NeoMutt and clingo, from Debian'
 	@echo 'make interop-full  koine.acp against Claude Code, Codex and Gemini CLI from npm, 1.4 GB, without their providers'
 	@echo 'make curl-matrix  the targets CURL_TESTS (test-host test-lua) with the system'"'"'s libcurl and the one of backports'
@@ -379,9 +379,10 @@ portable:
 	@tools/deps.sh build portable
 	@tools/portable.sh
 
-foreign:
+foreign: $(MODULE)
 	@tools/deps.sh build foreign
 	@tools/foreign.sh $(BUILD)
+	@tools/foreign_module.sh $(BUILD)
 
 # Not in make test: it takes the packages of these servers and programs.
 hosts: $(MODULE)
