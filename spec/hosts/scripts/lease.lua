@@ -7,7 +7,7 @@ local claude = koine.anthropic { model = "claude-sonnet-4-5", key = "k", base_ur
   retry = false }
 
 local function note(what, question)
-  local response, err = koine.timeout(1, claude.chat, claude, question)
+  local response, err = koine.timeout(3, claude.chat, claude, question)
   local file <close> = assert(io.open(os.getenv "KOINE_OUT", "a"))
   file:write(what, ": ", response and response:text() or err.kind, "\n")
 end

@@ -12,7 +12,7 @@ end
 function script_deinit() claude:close() end
 
 function auth_passdb_lookup(request)
-  local response, err = koine.timeout(1, claude.chat, claude, request.user)
+  local response, err = koine.timeout(5, claude.chat, claude, request.user)
   if not response then return dovecot.auth.PASSDB_RESULT_INTERNAL_FAILURE, tostring(err) end
   return dovecot.auth.PASSDB_RESULT_OK, { password = (response:text():gsub(" ", "_")) }
 end

@@ -6,7 +6,7 @@ local claude = koine.anthropic { model = "claude-sonnet-4-5", key = "k", base_ur
   retry = false }
 
 local function ask(question)
-  local response, err = koine.timeout(1, claude.chat, claude, question)
+  local response, err = koine.timeout(3, claude.chat, claude, question)
   return response and response:text() or err.kind
 end
 
