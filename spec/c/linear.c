@@ -33,8 +33,8 @@ static int fill(struct buf *b, const char *head, const char *unit, const char *t
   return buf_adds(b, tail);
 }
 
-/* Feeds the input in packets; the bytes of data in all records, or 0 on error. */
-static size_t read_sse(const struct buf *in) {
+/* Feeds the input in pieces; the bytes of data in all records, or 0 on error. */
+static size_t read_pieces(const struct buf *in, size_t piece) {
   struct mem m = mem_libc();
   struct sse s;
   struct record r;
@@ -42,13 +42,18 @@ static size_t read_sse(const struct buf *in) {
   size_t sum = 0;
   int got = 0;
   sse_init(&s, &m, in->n, in->n);
-  for (size_t at = 0; at < in->n && got >= 0; at += PIECE) {
-    got = sse_feed(&s, in->p + at, in->n - at < PIECE ? in->n - at : PIECE, &e);
+  for (size_t at = 0; at < in->n && got >= 0; at += piece) {
+    got = sse_feed(&s, in->p + at, in->n - at < piece ? in->n - at : piece, &e);
     while (got >= 0 && (got = sse_next(&s, &r, &e)) == 1) sum += r.data.n;
   }
   sse_free(&s);
   return got < 0 ? 0 : sum;
 }
+
+static size_t read_sse(const struct buf *in) { return read_pieces(in, PIECE); }
+
+/* The same of all of it at once. */
+static size_t read_whole(const struct buf *in) { return read_pieces(in, in->n); }
 
 /* Feeds the input as a streamed answer of Ollama's in packets, then ends it; the bytes of its text and one, or 0 where it
 ** failed before its end. */
@@ -232,6 +237,7 @@ static const struct {
     NULL },
   { "sse-8-byte-lines", "", "data: x\n", "\n", read_sse, NULL },
   { "sse-8-byte-records", "", "data:x\n\n", "", read_sse, NULL },
+  { "sse-nearly-alike", "", "data: x\n\ndata: x\nid: 1\n\n", "", read_whole, NULL },
   { "sse-lone-cr", "", "data:x\r\r", "", read_sse, NULL },
   { "sse-comments", "data: x\n", ":2345678\n", "\n", read_sse, NULL },
   { "sse-late-names", "data: x\n", "event: name\ndata\n", "\n", read_sse, NULL },

@@ -3,12 +3,16 @@
 ** lines are joined in place, and so are those of JSON that stands between records without a field's name: some servers
 ** report an error so. It owns its input buffer; records borrow from that. Failure: -1, an err, and it stays in error.
 **
+** Most records open as the one before and are one line of data: these are taken as a whole, without a look at each line.
+**
 ** The buffer: [consumed] [name] [data] [dead: field names, comments] [line being read]. It is moved together only when
 ** the dead bytes outweigh the living, so that each byte is moved a bounded number of times.
 */
 #include <limits.h>
 
 #include "sse.h"
+
+#define MANY_LINES 3 /* of a record: more than one with an opening has */
 
 enum { OK, FAILED_LINE, FAILED_EVENT, FAILED_MEMORY };
 
@@ -53,8 +57,10 @@ static void compact(struct sse *s) {
   s->data = s->name_n;
   s->line -= by;
   s->scan -= by;
-  s->lf = s->lf < s->scan + by ? s->scan : s->lf - by;
+  s->cr = s->cr < by ? 0 : s->cr - by;
+  s->lf = s->lf < by ? 0 : s->lf - by;
   s->in.n = live;
+  if (s->lines > 0) s->lines = MANY_LINES;
 }
 
 /* Appends bytes: 0, or -1. */
@@ -64,10 +70,10 @@ int sse_feed(struct sse *s, const char *p, size_t n, struct err *e) {
   return buf_add(&s->in, p, n) < 0 ? fail(s, FAILED_MEMORY, e) : 0;
 }
 
-/* Nothing waits in the buffer. */
-static int is_drained(const struct sse *s) { return s->line == s->in.n && s->name_n == 0 && s->data_n == 0; }
+/* No record is open, and nothing waits in the buffer. */
+static int is_drained(const struct sse *s) { return s->line == s->in.n && s->lines == 0; }
 
-static void rewind_buffer(struct sse *s) { s->line = s->scan = s->lf = s->data = s->name = 0; }
+static void rewind_buffer(struct sse *s) { s->line = s->scan = s->cr = s->lf = s->data = s->name = 0; }
 
 /* Takes the bytes of b, by exchange of buffers when nothing waits in its own: 0 and b is empty, or -1. */
 int sse_feed_buf(struct sse *s, struct buf *b, struct err *e) {
@@ -83,26 +89,41 @@ int sse_feed_buf(struct sse *s, struct buf *b, struct err *e) {
 
 /* --- lines --- */
 
+/* Where the first c stands in [scan, end), or end. None does before *from, which moves there: no byte is looked at twice. */
+static size_t find(const struct sse *s, char c, size_t *from, size_t end) {
+  const char *p = s->in.p;
+  if (*from < s->scan) *from = s->scan;
+  if (*from < end && p[*from] != c) {
+    const char *at = memchr(p + *from, c, end - *from);
+    *from = at != NULL ? (size_t)(at - p) : end;
+  }
+  return *from < end ? *from : end;
+}
+
+/* Where the line ends that goes on at s->scan, or in.n. */
+static size_t line_end(struct sse *s) {
+  size_t cr = find(s, '\r', &s->cr, s->in.n);
+  return find(s, '\n', &s->lf, cr);
+}
+
+/* Passes the LF behind a CR that ended a line. */
+static void pass_lf(struct sse *s) {
+  if (!s->skip_lf || s->line == s->in.n) return;
+  s->skip_lf = 0;
+  if (s->in.p[s->line] == '\n') s->scan = ++s->line;
+}
+
 /* The line being read: 1 with it in [*at, *end) and s->line behind its end, 0 when more bytes are needed. */
 static int next_line(struct sse *s, size_t *at, size_t *end) {
-  char *p = s->in.p;
-  size_t n = s->in.n;
-  if (s->skip_lf && s->line < n) {
-    s->skip_lf = 0;
-    if (p[s->line] == '\n') s->scan = ++s->line;
-  }
-  if (s->scan == n) return 0;
-  if (s->lf < s->scan) s->lf = s->scan;
-  const char *lf = memchr(p + s->lf, '\n', n - s->lf);
-  s->lf = lf != NULL ? (size_t)(lf - p) : n;
-  const char *cr = memchr(p + s->scan, '\r', s->lf - s->scan);
+  pass_lf(s);
+  if (s->scan == s->in.n) return 0;
   *at = s->line;
-  *end = cr != NULL ? (size_t)(cr - p) : s->lf;
-  if (*end == n) {
-    s->scan = n;
+  *end = line_end(s);
+  if (*end == s->in.n) {
+    s->scan = s->in.n;
     return 0;
   }
-  s->skip_lf = cr != NULL;
+  s->skip_lf = s->in.p[*end] == '\r';
   s->line = s->scan = *end + 1;
   return 1;
 }
@@ -228,8 +249,60 @@ static int dispatch(struct sse *s, struct record *r, int unclosed) {
   }
   s->has_data = s->has_place = s->is_late = s->is_bare = 0;
   s->data_n = s->name_n = 0;
+  s->lines = 0;
   s->retry = -1;
   return is_record;
+}
+
+/* --- records that differ in their data alone --- */
+
+/* The bytes behind the data that end it and the record: how many of them stand at `at`, 0 where others do. */
+static size_t closing_at(const struct sse *s, size_t at) {
+  const char *p = s->in.p + at;
+  size_t n = s->in.n - at;
+  if (s->is_crlf) return n >= 4 && memcmp(p, "\r\n\r\n", 4) == 0 ? 4 : 0;
+  return n >= 2 && memcmp(p, "\n\n", 2) == 0 ? 2 : 0;
+}
+
+/* Keeps the opening of the open record, which an empty line ends, where the next one may have it too. */
+static void keep_opening(struct sse *s) {
+  size_t n = s->data - s->begin, end = s->data + s->data_n;
+  s->opening_n = 0;
+  if (!s->has_data || s->lines != 1 + (s->name_n > 0) || n > sizeof s->opening) return;
+  s->is_crlf = s->in.p[end] == '\r';
+  if (closing_at(s, end) == 0 || (s->in.p[s->data - 1] != ' ' && s->in.p[s->data - 1] != ':')) return;
+  memcpy(s->opening, s->in.p + s->begin, n);
+  s->opening_n = (unsigned char)n;
+  s->opening_name = (unsigned char)(s->name_n > 0 ? s->name - s->begin : 0);
+  s->opening_name_n = (unsigned char)s->name_n;
+}
+
+/* True when the line being read begins as the last record did. */
+static int opens(const struct sse *s) {
+  size_t n = s->opening_n;
+  if (n == 0 || s->in.n - s->line <= n) return 0;
+  const char *p = s->in.p + s->line;
+  if (memcmp(p, s->opening, n) != 0) return 0;
+  return p[n - 1] == ' ' || p[n] != ' '; /* the one space behind a colon is not the data's */
+}
+
+/* The next record, where it is the last one but for its data, and is there: 1 and *r, else 0 and nothing was taken. */
+static int take_alike(struct sse *s, struct record *r) {
+  size_t data = s->line + s->opening_n, cr = s->cr, lf = s->lf, end, closing;
+  if (s->lines > 0 || s->skip_lf || s->scan > s->line || !opens(s)) return 0;
+  s->scan = data;
+  end = line_end(s);
+  closing = closing_at(s, end);
+  if (closing == 0 || end - s->line > s->line_max || end - data > s->event_max) {
+    s->scan = s->line;
+    s->cr = cr;
+    s->lf = lf;
+    return 0;
+  }
+  *r = (struct record){ .name = { s->in.p + s->line + s->opening_name, s->opening_name_n },
+                        .data = { s->in.p + data, end - data }, .id = buf_str(&s->id), .retry = -1 };
+  s->line = s->scan = end + closing;
+  return 1;
 }
 
 /* --- records --- */
@@ -251,11 +324,16 @@ int sse_next(struct sse *s, struct record *r, struct err *e) {
   size_t at = 0, end = 0;
   if (s->failed != OK) return fail(s, s->failed, e);
   if (!s->bom && !pass_bom(s)) return 0;
+  pass_lf(s);
+  if (take_alike(s, r)) return 1;
   while (next_line(s, &at, &end)) {
     if (end - at > s->line_max) return fail(s, FAILED_LINE, e);
     if (end == at) {
-      if (!s->is_bare && dispatch(s, r, 0)) return 1;
+      if (s->is_bare) continue;
+      keep_opening(s);
+      if (dispatch(s, r, 0)) return 1;
     } else {
+      if (s->lines++ == 0) s->begin = at;
       int why = take_line(s, at, end);
       if (why != OK) return fail(s, why, e);
       if (s->is_bare && s->depth <= 0) return dispatch(s, r, 0);

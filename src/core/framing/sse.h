@@ -12,21 +12,29 @@
 
 #pragma GCC visibility push(hidden)
 
+#define SSE_OPENING 64 /* bytes */
+
 struct sse {
   struct buf in;
   size_t line_max, event_max; /* bytes */
   /* private: offsets into `in` */
   size_t line;                /* where the line being read begins */
   size_t scan;                /* no line end in [line, scan) */
-  size_t lf;                  /* no LF in [scan, lf) */
+  size_t cr, lf;              /* no CR in [scan, cr), no LF in [scan, lf) */
   size_t data, data_n;        /* the joined data lines of the open record */
   size_t name, name_n;        /* its event name, while that stands in front of the data */
   struct buf late;            /* its event name, when that came later */
   struct buf id;              /* the last id */
   long retry;                 /* the open record's, -1 = none */
   int has_data, has_place, is_joined, is_late, skip_lf, bom, failed; /* has_place: id or retry */
+  size_t begin;               /* where its first line begins, */
+  int lines;                  /* and how many it has so far */
   int is_bare;                /* the open record is JSON without a field's name: */
   int depth, in_string, escaped; /* the brackets that are open in it; where its last line ended */
+  /* the last record, where it was a name or none and one line of data: what stood before its data, how much of that, where the
+  ** name stood in it, and whether CRLF ended its lines, or LF */
+  char opening[SSE_OPENING];
+  unsigned char opening_n, opening_name, opening_name_n, is_crlf;
   /* public again */
   unsigned long comments;     /* comment lines seen: a keep-alive counter */
 };
