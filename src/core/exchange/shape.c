@@ -41,10 +41,15 @@ static const char *pass_gap(enum gap_kind kind, const char *p, const char *end) 
 }
 
 /* The text behind the opening quote before p, as json_text_wtf8 has it: its closing quote, or NULL where it is empty or
-** none. */
+** none. A plain one is what it says. */
 static const char *read_text(const char *p, const char *end, struct arena *a, struct str *text, unsigned *flags) {
+  const char *plain = scan_plain(p, end);
   struct err scratch;
   struct json j;
+  if (plain > p && plain < end && *plain == '"') {
+    *text = (struct str){ p, (size_t)(plain - p) };
+    return plain;
+  }
   json_open(&j, (struct str){ p - 1, (size_t)(end - p) + 1 }, 1, &scratch);
   if (json_next(&j) != J_STRING || j.text.n == 0 || json_text_wtf8(&j, a, text, flags) != 0) return NULL;
   return j.p - 1;
