@@ -137,7 +137,7 @@ function methods:response()
 end
 
 -- Most deltas are there when they are asked for: these come from the core without a Lua function.
-local iterate = core.stream_iterator(function(self, ...)
+local iterator = core.stream_iterator(function(self, ...)
   local delta, err = proceed(self, false, ...)
   if err then error(err, 0) end
   return delta
@@ -152,7 +152,7 @@ end
 
 --- The deltas for a generic for: `for delta in stream:deltas() do … end`. Leaving the loop in any way closes the
 -- stream. An answer that fails raises its error.
-function methods:deltas() return told_of(self) and step or iterate, self, nil, self end
+function methods:deltas() return told_of(self) and step or iterator(self), self, nil, self end
 
 local function no_output() errors.argument("output", "option of this call: {schema = JSON Schema}", nil) end
 

@@ -15,14 +15,14 @@ struct stream *stream_check(lua_State *L) {
 ** the attempt's own. */
 int stream_is_read(lua_State *L, const struct stream *s) { return s->busy && in_finalizer(L); }
 
-void stream_register(lua_State *L, struct stream *s) {
+void stream_register(lua_State *L, int at, struct stream *s) {
   if (s->registered) return;
-  state_register(L, s->attempt, 1);
+  state_register(L, s->attempt, at);
   s->registered = 1;
 }
 
-void stream_push_outcome(lua_State *L) {
-  lua_getiuservalue(L, 1, 3);
+void stream_push_outcome(lua_State *L, int at) {
+  lua_getiuservalue(L, at, 3);
 }
 
 size_t stream_held(const struct attempt *c) {
@@ -42,22 +42,22 @@ void stream_release(struct stream *s) {
   s->taken = 0;
 }
 
-void stream_end(lua_State *L, struct stream *s) {
+void stream_end(lua_State *L, int at, struct stream *s) {
   struct node *message = exchange_message(s->attempt->exchange);
   if (message == NULL) luaL_error(L, "not enough memory");
   push_response(L, message);
-  lua_setiuservalue(L, 1, 3);
+  lua_setiuservalue(L, at, 3);
   s->phase = ENDED;
   stream_release(s);
 }
 
-void stream_break(lua_State *L, struct stream *s) {
+void stream_break(lua_State *L, int at, struct stream *s) {
   struct exchange *x = s->attempt->exchange;
   const struct err *e = exchange_error(x);
   struct node *message;
   struct str raw;
   if (e->kind == KIND_MEMORY) raise_error(L, e);
-  lua_getiuservalue(L, 1, 1);
+  lua_getiuservalue(L, at, 1);
   push_error(L, e, ((struct adapter *)lua_touserdata(L, -1))->provider, exchange_request_id(x));
   message = exchange_message(x);
   if (message != NULL) {
@@ -69,25 +69,25 @@ void stream_break(lua_State *L, struct stream *s) {
     push_str(L, raw);
     lua_setfield(L, -2, "raw");
   }
-  lua_setiuservalue(L, 1, 3);
+  lua_setiuservalue(L, at, 3);
   lua_pop(L, 1);
   s->phase = BROKEN;
   stream_release(s);
 }
 
-int stream_push_failure(lua_State *L, struct stream *s) {
+int stream_push_failure(lua_State *L, int at, struct stream *s) {
   lua_pushnil(L);
-  stream_push_outcome(L);
+  stream_push_outcome(L, at);
   if (s->phase == CLOSED && lua_isnil(L, -1)) {
     struct err e;
     lua_pop(L, 1);
     err_clear(&e);
     err_set(&e, KIND_CANCELLED, "the stream was closed");
-    lua_getiuservalue(L, 1, 1);
+    lua_getiuservalue(L, at, 1);
     push_error(L, &e, lua_isnil(L, -1) ? STR_NONE : ((struct adapter *)lua_touserdata(L, -1))->provider, STR_NONE);
     lua_remove(L, -2);
     lua_pushvalue(L, -1);
-    lua_setiuservalue(L, 1, 3);
+    lua_setiuservalue(L, at, 3);
   }
   return 2;
 }

@@ -4,41 +4,53 @@
 */
 #include "stream.h"
 
-/* Upvalues of the functions that make deltas: the metatable of streams, and the words that each delta needs. Finding them by
-** name takes longer than parsing a delta. */
-enum { UP_META = 1, UP_TYPE, UP_NAMES, UP_PROCEED = UP_NAMES + EV_COUNT - EV_TEXT_START };
+/* Upvalues of the functions that make deltas: what their stream is known by, poll's the metatable of streams, an iterator's its
+** stream; a table of the words that deltas need. Finding them by name takes longer than parsing a delta. */
+enum { UP_STREAM = 1, UP_WORDS, UP_PROCEED };
 
-/* Pushes all of them but UP_PROCEED. */
-static void push_upvalues(lua_State *L) {
-  luaL_getmetatable(L, TYPE_STREAM);
-  lua_pushliteral(L, "type");
-  for (int t = EV_TEXT_START; t < EV_COUNT; t++) lua_pushstring(L, event_form((enum event_type)t)->name);
+/* The places of the words in that table: "type", then of each type of delta its name and those of its fields. */
+enum { WORD_TYPE = 1, WORD_FORMS, FORM_NAME = 0, FORM_ID, FORM_WORD, FORM_TEXT, FORM_WORDS };
+static inline int form_at(enum event_type t) { return WORD_FORMS + FORM_WORDS * (int)(t - EV_TEXT_START); }
+
+/* Adds a word to the table on top of the stack; none where it is NULL. */
+static void add_word(lua_State *L, int at, const char *word) {
+  if (word == NULL) return;
+  lua_pushstring(L, word);
+  lua_rawseti(L, -2, at);
 }
 
-/* The stream at index 1. Raises ArgumentError. */
-static struct stream *check_stream(lua_State *L) {
-  struct stream *s = lua_touserdata(L, 1);
-  if (s == NULL || !lua_getmetatable(L, 1) || !lua_rawequal(L, -1, lua_upvalueindex(UP_META))) return stream_check(L);
-  lua_pop(L, 1);
-  return stream_checked(s);
+static void push_words(lua_State *L) {
+  lua_createtable(L, form_at(EV_COUNT) - 1, 0);
+  add_word(L, WORD_TYPE, "type");
+  for (int t = EV_TEXT_START; t < EV_COUNT; t++) {
+    const struct delta_form *form = event_form((enum event_type)t);
+    int at = form_at((enum event_type)t);
+    add_word(L, at + FORM_NAME, form->name);
+    add_word(L, at + FORM_ID, form->id);
+    add_word(L, at + FORM_WORD, form->word);
+    add_word(L, at + FORM_TEXT, form->text);
+  }
 }
 
-/* Sets a field where the delta has it. */
-static void set_field(lua_State *L, const char *key, struct str s) {
-  if (key == NULL) return;
+static inline void push_word(lua_State *L, int at) { lua_rawgeti(L, lua_upvalueindex(UP_WORDS), at); }
+
+/* Sets a field whose name is a word. */
+static inline void set_field(lua_State *L, int at, struct str s) {
+  push_word(L, at);
   push_str(L, s);
-  lua_setfield(L, -2, key);
+  lua_rawset(L, -3);
 }
 
 static void push_delta(lua_State *L, const struct event *d) {
   const struct delta_form *form = event_form(d->type);
+  int at = form_at(d->type);
   lua_createtable(L, 0, 1 + (form->id != NULL) + (form->word != NULL) + (form->text != NULL));
-  lua_pushvalue(L, lua_upvalueindex(UP_TYPE));
-  lua_pushvalue(L, lua_upvalueindex(UP_NAMES + (int)(d->type - EV_TEXT_START)));
+  push_word(L, WORD_TYPE);
+  push_word(L, at + FORM_NAME);
   lua_rawset(L, -3);
-  set_field(L, form->id, d->id);
-  set_field(L, form->word, d->name);
-  set_field(L, form->text, d->text);
+  if (form->id != NULL) set_field(L, at + FORM_ID, d->id);
+  if (form->word != NULL) set_field(L, at + FORM_WORD, d->name);
+  if (form->text != NULL) set_field(L, at + FORM_TEXT, d->text);
 }
 
 /* The next delta, kept until there is a table of it: where that raises for want of memory, the next poll makes it. */
@@ -48,9 +60,9 @@ static enum progress take(struct stream *s) {
   return r;
 }
 
-/* Pushes the results of m_poll for the stream at 1, which is busy; returns their number. Loses nothing where it raises
+/* Pushes the results of m_poll for the stream at `at`, which is busy; returns their number. Loses nothing where it raises
 ** for want of memory: it can be called again. */
-static int poll_busy(lua_State *L, struct stream *s, int discard) {
+static int poll_busy(lua_State *L, int at, struct stream *s, int discard) {
   int first = !s->delivered;
   while (s->phase == OPEN) {
     enum progress r = take(s);
@@ -66,37 +78,44 @@ static int poll_busy(lua_State *L, struct stream *s, int discard) {
         return 3;
       case EXCHANGE_MORE: case EXCHANGE_BUSY:
         stream_note(s);
-        stream_register(L, s);
+        stream_register(L, at, s);
         lua_pushboolean(L, r == EXCHANGE_BUSY);
         return 1;
-      case EXCHANGE_DONE: stream_end(L, s); break;
-      case EXCHANGE_FAILED: stream_break(L, s); break;
+      case EXCHANGE_DONE: stream_end(L, at, s); break;
+      case EXCHANGE_FAILED: stream_break(L, at, s); break;
     }
   }
   if (s->phase == ENDED) {
     lua_pushnil(L);
     return 1;
   }
-  return stream_push_failure(L, s);
+  return stream_push_failure(L, at, s);
 }
 
-/* Pushes the results of m_poll for the stream at 1; returns their number. */
-static int poll(lua_State *L, int discard) {
-  struct stream *s = check_stream(L);
+/* Pushes the results of m_poll for the stream at `at`; returns their number. */
+static int poll(lua_State *L, int at, struct stream *s, int discard) {
   int n;
   check_idle(L, "stream", stream_is_read(L, s));
   s->busy = 1;
-  n = poll_busy(L, s, discard);
+  n = poll_busy(L, at, s, discard);
   s->busy = 0;
   if (s->phase == CLOSED) stream_release(s);
   return n;
+}
+
+/* The stream at index 1. Raises ArgumentError. */
+static struct stream *check_stream(lua_State *L) {
+  struct stream *s = lua_touserdata(L, 1);
+  if (s == NULL || !lua_getmetatable(L, 1) || !lua_rawequal(L, -1, lua_upvalueindex(UP_STREAM))) return stream_check(L);
+  lua_pop(L, 1);
+  return stream_checked(s);
 }
 
 /* stream:poll([discard]): the next delta (the first one: delta, nil, true); false when nothing has arrived (wait for the
 ** engine); true when there is more to read, but others should go on before; nil at the end; nil, err when the attempt
 ** failed. With discard true, deltas are consumed without making tables. */
 static int m_poll(lua_State *L) {
-  return poll(L, lua_toboolean(L, 2));
+  return poll(L, 1, check_stream(L), lua_toboolean(L, 2));
 }
 
 static int proceeded(lua_State *L, int status, lua_KContext ctx) {
@@ -107,31 +126,54 @@ static int proceeded(lua_State *L, int status, lua_KContext ctx) {
 }
 
 /* iterate(stream): what poll says where that is a delta but the first; else what proceed(stream, …) makes of what poll says.
-** That may wait. */
+** That may wait. A loop gives the iterator its own stream, which needs no further look. */
 static int f_iterate(lua_State *L) {
-  int n;
-  lua_settop(L, 1);
-  n = poll(L, 0);
+  int at = lua_upvalueindex(UP_STREAM), n;
+  struct stream *s = lua_touserdata(L, at);
+  if (lua_touserdata(L, 1) == s) {
+    s = stream_checked(s);
+  } else {
+    at = 1;
+    s = stream_check(L);
+  }
+  n = poll(L, at, s, 0);
   if (n == 1 && lua_istable(L, -1)) return 1;
   lua_pushvalue(L, lua_upvalueindex(UP_PROCEED));
-  lua_insert(L, 1);
+  lua_insert(L, -1 - n);
+  lua_pushvalue(L, at);
+  lua_insert(L, -1 - n);
   lua_callk(L, n + 1, 1, 0, proceeded);
   return 1;
 }
 
-/* core.stream_iterator(proceed): the function of a generic for over the deltas of streams, see iterate. */
-static int f_stream_iterator(lua_State *L) {
-  luaL_checktype(L, 1, LUA_TFUNCTION);
-  push_upvalues(L);
-  lua_pushvalue(L, 1);
+/* iterator(stream): the function of a generic for over the deltas of the stream, see iterate. */
+static int f_iterator(lua_State *L) {
+  (void)stream_check(L);
+  lua_settop(L, 1);
+  lua_pushvalue(L, lua_upvalueindex(UP_WORDS));
+  lua_pushvalue(L, lua_upvalueindex(UP_PROCEED));
   lua_pushcclosure(L, f_iterate, UP_PROCEED);
   return 1;
 }
 
+/* core.stream_iterator(proceed): what makes such functions. */
+static int f_stream_iterator(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  lua_settop(L, 1);
+  lua_pushnil(L);
+  lua_pushvalue(L, lua_upvalueindex(UP_WORDS));
+  lua_pushvalue(L, 1);
+  lua_pushcclosure(L, f_iterator, UP_PROCEED);
+  return 1;
+}
+
 void stream_open_poll(lua_State *L) {
-  push_upvalues(L);
-  lua_pushcclosure(L, m_poll, UP_PROCEED - 1);
+  luaL_getmetatable(L, TYPE_STREAM);
+  push_words(L);
+  lua_pushvalue(L, -2);
+  lua_pushvalue(L, -2);
+  lua_pushcclosure(L, f_stream_iterator, UP_WORDS);
+  lua_setfield(L, -5, "stream_iterator");
+  lua_pushcclosure(L, m_poll, UP_WORDS);
   lua_setfield(L, -2, "poll");
-  lua_pushcfunction(L, f_stream_iterator);
-  lua_setfield(L, -3, "stream_iterator");
 }

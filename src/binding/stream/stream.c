@@ -8,8 +8,8 @@
 ** end. */
 static int m_finish(lua_State *L) {
   struct stream *s = stream_check(L);
-  if (s->phase == BROKEN || s->phase == CLOSED) return stream_push_failure(L, s);
-  stream_push_outcome(L);
+  if (s->phase == BROKEN || s->phase == CLOSED) return stream_push_failure(L, 1, s);
+  stream_push_outcome(L, 1);
   return 1;
 }
 

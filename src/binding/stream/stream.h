@@ -27,9 +27,9 @@ struct stream {
   size_t peak;             /* most bytes held at once */
 };
 
-/* {{{ outcome.c; each wants the stream at index 1 */
+/* {{{ outcome.c; `at`: the index of the stream */
 
-/* That stream. Raises ArgumentError. */
+/* The stream at index 1. Raises ArgumentError. */
 struct stream *stream_check(lua_State *L);
 /* The same of a value that is one. */
 static inline struct stream *stream_checked(struct stream *s) {
@@ -38,8 +38,8 @@ static inline struct stream *stream_checked(struct stream *s) {
 }
 /* True in a finalizer that interrupts poll. */
 int stream_is_read(lua_State *L, const struct stream *s);
-/* Sees to it that the engine tells of news of the stream at 1, which somebody is going to wait for. */
-void stream_register(lua_State *L, struct stream *s);
+/* Sees to it that the engine tells of news of the stream, which somebody is going to wait for. */
+void stream_register(lua_State *L, int at, struct stream *s);
 /* Bytes that the attempt holds. */
 size_t stream_held(const struct attempt *c);
 /* Brings `events` and `peak` up to date. */
@@ -47,13 +47,13 @@ void stream_note(struct stream *s);
 /* Frees the attempt. */
 void stream_release(struct stream *s);
 /* The answer is complete: makes the Response, frees the attempt. Raises on memory. */
-void stream_end(lua_State *L, struct stream *s);
+void stream_end(lua_State *L, int at, struct stream *s);
 /* The attempt failed: makes the error, with the part that had arrived as `partial`, frees the attempt. Raises on memory. */
-void stream_break(lua_State *L, struct stream *s);
+void stream_break(lua_State *L, int at, struct stream *s);
 /* Pushes the outcome, or nil. */
-void stream_push_outcome(lua_State *L);
+void stream_push_outcome(lua_State *L, int at);
 /* Pushes nil and the error, the same every time: 2. A closed stream was cancelled. */
-int stream_push_failure(lua_State *L, struct stream *s);
+int stream_push_failure(lua_State *L, int at, struct stream *s);
 
 /* }}} */
 
