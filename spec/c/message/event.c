@@ -45,8 +45,9 @@ static void test_queue(void) {
   memset(q.v, 0x55, q.cap * sizeof *q.v); /* what events before left */
   struct event *ev = events_push(&q, PART_USAGE, 7);
   CHECK(ev != NULL && ev->type == PART_USAGE && ev->key == 7 && ev->flags == 0 && ev->stop == STOP_NONE);
-  CHECK(ev != NULL && ev->text.n == 0 && ev->id.n == 0 && ev->name.n == 0);
   CHECK(ev != NULL && ev->usage.input == -1 && ev->usage.output == -1 && ev->usage.cost < 0 && ev->usage.unpriced == NULL);
+  ev = events_push(&q, PART_TEXT, 7);
+  CHECK(ev != NULL && ev->text.n == 0 && ev->id.n == 0 && ev->name.n == 0);
   events_free(&q);
   events_free(&q);
   CHECK(f.live == 0 && f.wrong == 0);

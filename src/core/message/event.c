@@ -51,8 +51,8 @@ struct event *events_push(struct events *q, enum event_type type, int32_t key) {
   ev->flags = 0;
   ev->key = key;
   ev->stop = STOP_NONE;
-  ev->text = ev->id = ev->name = STR_NONE;
   if (type == PART_USAGE) usage_clear(&ev->usage);
+  else ev->text = ev->id = ev->name = STR_NONE;
   return ev;
 }
 

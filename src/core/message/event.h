@@ -76,8 +76,10 @@ struct event {
   unsigned flags;
   int32_t key;
   enum stop stop;
-  struct str text, id, name;
-  struct usage usage; /* PART_USAGE's; of another it is not set */
+  union {
+    struct { struct str text, id, name; };
+    struct usage usage; /* PART_USAGE's, which has no strings */
+  };
 };
 
 /* A queue of events: push at the end, take from the front. */
