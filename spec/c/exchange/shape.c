@@ -134,6 +134,58 @@ static void ollama(struct buf *b) {
   put(b, shared(20) > 0 ? "'},'done':false}" : "'},'done':true,'done_reason':'stop','eval_count':4}");
 }
 
+/* A count: most often an integer. */
+static void gemini_count(struct buf *b, const char *name) {
+  put(b, name);
+  buf_adds(b, shared(4) > 0 ? USUAL(NUMBERS, 4) : "25");
+}
+
+static void gemini_usage(struct buf *b) {
+  static const char *const PROMPTS[] = { "'promptTokenCount':25", "'promptTokenCount':25,'cachedContentTokenCount':5",
+    "'promptTokensDetails':[{'modality':'AUDIO','tokenCount':9}],'promptTokenCount':9", "'serviceTier':'flex'" };
+  put(b, "'usageMetadata':{");
+  put(b, shared(4) > 0 ? PROMPTS[0] : ANY(PROMPTS));
+  if (shared(8) == 0) gemini_count(b, ",'x':{'totalTokenCount':1},'toolUsePromptTokenCount':");
+  if (shared(8) > 0) gemini_count(b, ",'candidatesTokenCount':");
+  if (shared(8) > 0) gemini_count(b, ",'totalTokenCount':");
+  if (shared(3) == 0) gemini_count(b, ",'thoughtsTokenCount':");
+  if (shared(10) == 0) gemini_count(b, ",'totalTokenCount':");
+  put(b, shared(20) > 0 ? "}" : "},'usageMetadata':null");
+}
+
+static void gemini(struct buf *b) {
+  static const char *const OTHERS[] = {
+    "{'candidates':[{'content':{'parts':[{'functionCall':{'name':'f','args':{}}}]}}]}",
+    "{'candidates':[{'content':{'parts':[{'text':'','thoughtSignature':'s'}]},'finishReason':'STOP'}]}",
+    "{'candidates':[{'content':{'parts':[{'executableCode':{'code':'1'}}]}}]}",
+    "{'candidates':[{'content':{'parts':[{'thoughtSignature':'s'}]}}],'usageMetadata':{'totalTokenCount':8}}",
+    "{'candidates':[{'content':{},'finishReason':'MAX_TOKENS'}]}", "{'promptFeedback':{'blockReason':'SAFETY'}}", "[DONE]",
+    "{'usageMetadata':{'promptTokenCount':1}}", "{'error':{'code':503,'message':'no'}}",
+  };
+  static const char *const BEFORE[] = { "", "{'text':''},", "{'text':'one'},", "{'thoughtSignature':'s'}," };
+  static const char *const AFTER[] = { "", ",'thought':true", ",'thoughtSignature':'s'", ",'partMetadata':null" };
+  static const char *const BESIDE[] = { "", ",'index':0", ",'finishReason':'STOP'", ",'index':1", ",'safetyRatings':[{}]",
+    ",'groundingMetadata':{}", ",'logprobsResult':{'chosenCandidates':[{'token':'a','logProbability':-1}]}" };
+  static const char *const BEHIND[] = { "]", "],'promptFeedback':{}", "],'modelStatus':{'a':1}", ",{'index':1}]" };
+  int wrapped = shared(20) == 0, first = shared(4) == 0, usage = shared(6) > 0;
+  if (shared(9) == 0) { put(b, ANY(OTHERS)); return; }
+  put(b, wrapped ? "[{" : "{");
+  if (usage && first) { gemini_usage(b); put(b, ","); }
+  put(b, "'candidates':[{'content':{'parts':[");
+  put(b, shared(6) > 0 ? "" : ANY(BEFORE));
+  put(b, "{'text':'");
+  buf_adds(b, USUAL(TEXTS, 12));
+  put(b, "'");
+  put(b, shared(4) > 0 ? "" : ANY(AFTER));
+  put(b, "}],'role':'model'}");
+  put(b, shared(3) > 0 ? BESIDE[shared(2)] : ANY(BESIDE));
+  put(b, "}");
+  put(b, shared(8) > 0 ? BEHIND[0] : ANY(BEHIND));
+  if (usage && !first) { put(b, ","); gemini_usage(b); }
+  put(b, ",'modelVersion':'m','responseId':'r'}");
+  if (wrapped) put(b, "]");
+}
+
 /* }}} */
 
 /* {{{ both ways */
@@ -243,7 +295,7 @@ static void check(const struct wire *w) {
 int main(void) {
   static const struct wire WIRES[] = {
     { &codec_anthropic, anthropic, 1 }, { &codec_chat, chat, 0 }, { &codec_responses, responses, 0 },
-    { &codec_ollama, ollama, 0 }
+    { &codec_ollama, ollama, 0 }, { &codec_gemini, gemini, 0 }
   };
   libc = mem_libc();
   for (size_t i = 0; i < sizeof WIRES / sizeof *WIRES; i++) check(&WIRES[i]);

@@ -175,6 +175,13 @@ struct remedy {
   int lasts;                   /* what was refused is refused always: the adapter's later requests go without it */
 };
 
+/* What a record says that says one text and, in some formats, counts besides. */
+#define SAID_COUNTS 3
+struct said {
+  struct str text;                 /* the part's; empty: it says something else */
+  struct str digits[SAID_COUNTS];  /* of counts: they stand in the data; empty where a count is not there, or is no plain integer */
+};
+
 /* The facts of the call that parsing needs. */
 struct parse {
   const struct mem *m;
@@ -185,7 +192,7 @@ struct parse {
   int64_t max_tokens;            /* how many tokens the caller allows the answer; 0 = not said */
   unsigned long *events;         /* counts the events of a stream that were read; NULL: not counted */
   struct str request;            /* the body that was sent, for init alone; empty where it is not known */
-  struct str *said;              /* NULL, or set by parse_record as parse_text has it */
+  struct said *said;             /* NULL, or empty, and filled by parse_record: see parse_text */
 };
 
 /* ENDED_SO_FAR: the answer is complete as it is, but there may be more of it; ENDED_FOR_GOOD: the wire's own terminal
@@ -210,9 +217,11 @@ struct codec {
   /* One record of the stream, pushed as parts. 0, or -1: the wire's own error event (status it maps to) or
   ** KIND_PROTOCOL. */
   int (*parse_record)(void *state, const struct record *r, struct events *out, struct err *e);
-  /* One more record like the last one, which set *said to its text because it said nothing else: parse_record's, where the
-  ** bytes are the same but for that text, which is not empty, and for what is unread. NULL: there are none such. */
+  /* One more record like the last one, which filled *said because it said nothing else: parse_record's, where the bytes are the
+  ** same but for that text, which is not empty, for the digits, and for what is unread. NULL: there are none such. */
   int (*parse_text)(void *state, struct str text, unsigned flags, struct events *out, struct err *e);
+  /* And then, the counts of that record; -1: as in the last one. NULL: such records have none. */
+  int (*parse_counts)(void *state, const int64_t *counts, struct events *out, struct err *e);
   const char *const *unread;   /* members of such records that no reader looks at, and that differ from record to record:
                                   plain strings or integers; ended by NULL, or NULL */
   /* A whole plain answer (also a plain answer to a streaming request), pushed as parts. */

@@ -3,8 +3,8 @@
 ** The bytes round the text of a record that said nothing else are kept. The next record that has the same bytes round
 ** another text says the same of it, so that the codec need not read it (codec.h: parse_text). Every other record is the
 ** codec's, and makes a new shape or none: what a record means is decided in the codec alone.
-** Bytes that may differ besides are passed over: blanks before the last brace, and the values of the members that the
-** codec calls unread.
+** Bytes may differ besides: blanks before the last brace and the values of the members that the codec calls unread, which
+** are passed over, and the digits of its counts (codec.h: parse_counts), which are read.
 ** A shape owns its copy of the bytes. Failure: that of the codec.
 */
 #ifndef KOINE_EXCHANGE_SHAPE_H
@@ -14,14 +14,11 @@
 
 #pragma GCC visibility push(hidden)
 
-#define SHAPE_GAPS 6
+#define SHAPE_GAPS 8
 
-/* What may differ, and where: a place in the bytes that do not. */
-enum gap_kind { GAP_TEXT, GAP_STRING, GAP_DIGITS, GAP_BLANKS };
-struct gap {
-  enum gap_kind kind;
-  size_t at;
-};
+/* What may differ, and where: a place in the bytes that do not. From GAP_COUNT on: the codec's counts. */
+enum gap_kind { GAP_TEXT, GAP_STRING, GAP_DIGITS, GAP_BLANKS, GAP_COUNT };
+struct gap { unsigned short kind, at; };
 
 struct shape {
   struct buf bytes;            /* the record's name, then its data without what stands in the gaps */

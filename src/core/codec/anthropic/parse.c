@@ -205,7 +205,7 @@ static int add_text(struct anthropic *s, struct open_block *b, enum event_type t
                     struct events *out, struct err *e) {
   s->said = type;
   s->said_key = b->key;
-  if (s->p->said != NULL) *s->p->said = text;
+  if (s->p->said != NULL) s->p->said->text = text;
   return anthropic_push(out, type, b->key, text, flags, e);
 }
 

@@ -230,7 +230,7 @@ static void note_text(struct bedrock *s, const struct bedrock_piece *d) {
       d->signature.n + d->redacted.n + d->citation.n + d->citations.n + d->results.n > 0) return;
   s->said = d->text.n == texts ? BEDROCK_TEXT : d->thinking.n == texts ? BEDROCK_THINKING : BEDROCK_TOOL;
   s->said_index = d->index;
-  *s->p->said = d->text.n == texts ? d->text : d->thinking.n == texts ? d->thinking
+  s->p->said->text = d->text.n == texts ? d->text : d->thinking.n == texts ? d->thinking
               : d->input.n == texts ? d->input : STR_NONE;
 }
 

@@ -320,7 +320,7 @@ static void note_text(struct chat *c, int choice, const struct delta *d) {
   if (c->said == RUN_REFUSAL) said = d->refusal;
   for (int i = 0; i < 3 && c->said == RUN_THINKING; i++)
     if (d->reasoning[i].n == texts) said = d->reasoning[i];
-  *c->p->said = said;
+  c->p->said->text = said;
 }
 
 /* Reads one choice and pushes its parts. Several choices are one message: Copilot splits Claude's text and calls so. */

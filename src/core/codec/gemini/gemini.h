@@ -82,6 +82,13 @@ extern const struct str gemini_extras[GEMINI_EXTRAS];
 
 enum gemini_run { GEMINI_NONE, GEMINI_TEXT, GEMINI_THINKING };
 
+/* The counts of a usageMetadata; is_there 0: there is none. Unsaid ones are -1. */
+struct gemini_counts {
+  int is_there;
+  int64_t prompt, cached, candidates, thoughts, tools, total;
+  const char *unpriced; /* what has a price of its own, or NULL */
+};
+
 struct gemini {
   const struct parse *p;
   struct events *out;     /* of the call at hand, */
@@ -97,6 +104,7 @@ struct gemini {
   int finished;           /* a reason for the end was seen */
   int parts_at_end;       /* `parts` when the reason came that counts */
   int cut;                /* the end of the body cut a chunk */
+  struct gemini_counts counts; /* of the last chunk */
   struct buf reason;      /* the finishReason that counts, or the blockReason */
   struct buf message;     /* what the provider says about it */
   struct buf extras[GEMINI_EXTRAS]; /* JSON; empty = never said */
@@ -114,6 +122,9 @@ int gemini_warn(struct gemini *s, struct str code, struct str field, struct str 
 ** 0 or -1. */
 int gemini_part(struct gemini *s, struct json *j, int first);
 
+/* Takes text that goes on with what the last chunk said, and says nothing else. 0 or -1. */
+int gemini_go_on(struct gemini *s, struct str text, unsigned flags);
+
 /* Keeps a finishReason, unless one before it says worse, and what the provider says about it (may be empty). 0 or -1. */
 int gemini_finish(struct gemini *s, struct str reason, struct str message);
 /* The same of the blockReason of a refused prompt, which also counts behind a finishReason: it says worse than that the answer is
@@ -124,22 +135,17 @@ int gemini_logprobs(struct gemini *s, struct str json);
 /* Pushes how the answer ended, or fails where it is none. 0 or -1. */
 int gemini_end(struct gemini *s);
 
-/* The counts of a usageMetadata; is_there 0: there is none. Unsaid ones are -1. */
-struct gemini_counts {
-  int is_there;
-  int64_t prompt, cached, candidates, thoughts, tools, total;
-  const char *unpriced; /* what has a price of its own, or NULL */
-};
-
 /* After a key: reads the value, which is skipped where it is no object. 0 or -1. */
-int gemini_read_usage(struct gemini *s, struct json *j, struct gemini_counts *c);
+int gemini_read_usage(struct gemini *s, struct json *j);
 /* Pushes the counts as a part; none say nothing. 0 or -1. */
-int gemini_push_usage(struct gemini *s, const struct gemini_counts *c);
+int gemini_push_usage(struct gemini *s);
 
 /* The functions that the codec fills its table with: see struct codec. */
 void gemini_init(void *state, const struct parse *p);
 void gemini_free(void *state);
 int gemini_parse_record(void *state, const struct record *r, struct events *out, struct err *e);
+int gemini_parse_text(void *state, struct str text, unsigned flags, struct events *out, struct err *e);
+int gemini_parse_counts(void *state, const int64_t *counts, struct events *out, struct err *e);
 int gemini_parse_body(void *state, struct str body, struct events *out, struct err *e);
 int gemini_parse_end(void *state, struct events *out, struct err *e);
 int gemini_ended(const void *state);

@@ -156,14 +156,13 @@ struct chunk {
   struct str error, feedback, status, id, model;
   struct candidate candidate;
   int others;
-  struct gemini_counts usage;
 };
 
 static int read_chunk(struct gemini *s, struct json *j, struct chunk *c) {
   struct arena *a = s->p->a;
   while (json_next(j) == J_KEY) {
     int r = json_is(j, "candidates") ? read_candidates(s, j, &c->candidate, &c->others)
-          : json_is(j, "usageMetadata") ? gemini_read_usage(s, j, &c->usage)
+          : json_is(j, "usageMetadata") ? gemini_read_usage(s, j)
           : json_is(j, "promptFeedback") ? codec_raw(j, &c->feedback)
           : json_is(j, "modelStatus") ? codec_raw(j, &c->status)
           : json_is(j, "responseId") ? codec_word(j, a, &c->id)
@@ -192,14 +191,22 @@ static int push_meta(struct gemini *s, const struct chunk *c) {
   return 0;
 }
 
+/* Notes that there is more to a chunk than a text and counts: that it ends the message, or is one of several (NULL). */
+static void note_more(const struct gemini *s, const struct chunk *c) {
+  if (s->p->said == NULL) return;
+  if (c == NULL || c->candidate.reason.n + c->feedback.n > 0 || s->run == GEMINI_NONE) s->p->said->text = STR_NONE;
+}
+
 /* One chunk, an object whose beginning was read. */
 static int take_chunk(struct gemini *s, struct json *j) {
   struct chunk c = { .error = STR_NONE };
+  s->counts.is_there = 0;
   if (read_chunk(s, j, &c) != 0) return -1;
   if (c.error.n > 0) return fail(s, c.error);
   if (push_meta(s, &c) != 0 || tell_others(s, c.others) != 0 || take_candidate(s, &c.candidate) != 0 ||
       take_feedback(s, c.feedback) != 0) return -1;
-  return keep_extra(s, GEMINI_EXTRAS - 1, c.status) != 0 ? -1 : gemini_push_usage(s, &c.usage);
+  note_more(s, &c);
+  return keep_extra(s, GEMINI_EXTRAS - 1, c.status) != 0 ? -1 : gemini_push_usage(s);
 }
 
 /* The elements of an array of chunks: an error that is wrapped so, or a stream whose query a proxy dropped. */
@@ -209,6 +216,7 @@ static int take_array(struct gemini *s, struct json *j) {
     if (t == J_ERROR) return -1;
     if ((t == J_OBJECT ? take_chunk(s, j) : json_skip(j)) != 0) return -1;
   }
+  note_more(s, NULL);
   return 0;
 }
 
@@ -241,6 +249,14 @@ int gemini_parse_record(void *state, const struct record *r, struct events *out,
     return 0;
   }
   return codec_record(s->p, r, parse_event, state, out, e);
+}
+
+/* The last text opened or continued its block: this one goes on with it. */
+int gemini_parse_text(void *state, struct str text, unsigned flags, struct events *out, struct err *e) {
+  struct gemini *s = state;
+  s->out = out;
+  s->e = e;
+  return gemini_go_on(s, text, flags);
 }
 
 static int no_candidates(struct err *e) {

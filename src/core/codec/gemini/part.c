@@ -138,18 +138,25 @@ static int add_silent(struct gemini *s, const struct part *p) {
   return push_extras(s, p, s->next_key++, thinking ? "thinking" : "text");
 }
 
+int gemini_go_on(struct gemini *s, struct str text, unsigned flags) {
+  struct event *ev = gemini_push(s, s->run == GEMINI_THINKING ? PART_THINKING : PART_TEXT, s->run_key, text);
+  if (ev == NULL) return -1;
+  ev->flags = flags;
+  s->parts++;
+  return 0;
+}
+
 static int add_text(struct gemini *s, const struct part *p, int first) {
   enum gemini_run kind = p->thought ? GEMINI_THINKING : GEMINI_TEXT;
-  struct event *ev;
   if (s->run != kind || (p->extras && !first)) {
     s->run = kind;
     s->run_key = s->next_key++;
   }
-  s->parts++;
-  ev = gemini_push(s, p->thought ? PART_THINKING : PART_TEXT, s->run_key, p->text);
-  if (ev == NULL) return -1;
-  ev->flags = p->flags;
-  if (!p->extras) return 0;
+  if (gemini_go_on(s, p->text, p->flags) != 0) return -1;
+  if (!p->extras) {
+    if (s->p->said != NULL) s->p->said->text = p->text;
+    return 0;
+  }
   s->run = GEMINI_NONE;
   if (push_extras(s, p, s->run_key, NULL) != 0) return -1;
   return gemini_push(s, PART_END, s->run_key, STR_NONE) == NULL ? -1 : 0;

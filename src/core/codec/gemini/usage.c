@@ -17,6 +17,14 @@ static int read_count(struct json *j, int64_t *to) {
   return 0;
 }
 
+/* A count that grows from chunk to chunk: one of those that gemini_parse_counts takes. */
+static int read_growing(struct gemini *s, struct json *j, int which, int64_t *to) {
+  struct said *said = s->p->said;
+  int r = read_count(j, to);
+  if (said != NULL) said->digits[which] = j->tok == J_INT && j->i == *to ? j->text : STR_NONE;
+  return r;
+}
+
 /* Tokens by modality: what is no text has a price of its own. */
 static int read_modalities(struct json *j, struct arena *a, const char **unpriced) {
   int more;
@@ -34,15 +42,19 @@ static int read_modalities(struct json *j, struct arena *a, const char **unprice
   return more;
 }
 
-static int read(struct gemini *s, struct json *j, struct gemini_counts *c) {
+enum { CANDIDATES, THOUGHTS, TOTAL };
+_Static_assert(TOTAL < SAID_COUNTS, "there is room for the counts that grow");
+
+static int read(struct gemini *s, struct json *j) {
+  struct gemini_counts *c = &s->counts;
   struct arena *a = s->p->a;
   while (json_next(j) == J_KEY) {
     int r = json_is(j, "promptTokenCount") ? read_count(j, &c->prompt)
           : json_is(j, "cachedContentTokenCount") ? read_count(j, &c->cached)
-          : json_is(j, "candidatesTokenCount") ? read_count(j, &c->candidates)
-          : json_is(j, "thoughtsTokenCount") ? read_count(j, &c->thoughts)
+          : json_is(j, "candidatesTokenCount") ? read_growing(s, j, CANDIDATES, &c->candidates)
+          : json_is(j, "thoughtsTokenCount") ? read_growing(s, j, THOUGHTS, &c->thoughts)
           : json_is(j, "toolUsePromptTokenCount") ? read_count(j, &c->tools)
-          : json_is(j, "totalTokenCount") ? read_count(j, &c->total)
+          : json_is(j, "totalTokenCount") ? read_growing(s, j, TOTAL, &c->total)
           : json_is(j, "promptTokensDetails") || json_is(j, "candidatesTokensDetails")
             ? read_modalities(j, a, &c->unpriced)
           : json_is(j, "serviceTier") ? codec_read_tier(j, a, &c->unpriced) : json_skip(j);
@@ -54,14 +66,16 @@ static int read(struct gemini *s, struct json *j, struct gemini_counts *c) {
 /* Zero, which this wire leaves out, for what was not said. */
 static int64_t or_none(int64_t v) { return v > 0 ? v : 0; }
 
-int gemini_read_usage(struct gemini *s, struct json *j, struct gemini_counts *c) {
+int gemini_read_usage(struct gemini *s, struct json *j) {
   enum token t = json_next(j);
-  *c = (struct gemini_counts){ t == J_OBJECT, -1, -1, -1, -1, -1, -1, NULL };
+  s->counts = (struct gemini_counts){ t == J_OBJECT, -1, -1, -1, -1, -1, -1, NULL };
+  if (s->p->said != NULL) memset(s->p->said->digits, 0, sizeof s->p->said->digits);
   if (t != J_OBJECT) return t == J_ERROR ? -1 : json_skip(j);
-  return read(s, j, c);
+  return read(s, j);
 }
 
-int gemini_push_usage(struct gemini *s, const struct gemini_counts *c) {
+int gemini_push_usage(struct gemini *s) {
+  const struct gemini_counts *c = &s->counts;
   struct usage u;
   struct event *ev;
   if (!c->is_there) return 0;
@@ -78,4 +92,15 @@ int gemini_push_usage(struct gemini *s, const struct gemini_counts *c) {
   if ((ev = gemini_push(s, PART_USAGE, 0, STR_NONE)) == NULL) return -1;
   ev->usage = u;
   return 0;
+}
+
+/* A count without a gap of its own is what it was. */
+int gemini_parse_counts(void *state, const int64_t *counts, struct events *out, struct err *e) {
+  struct gemini *s = state;
+  s->out = out;
+  s->e = e;
+  if (counts[CANDIDATES] >= 0) s->counts.candidates = counts[CANDIDATES];
+  if (counts[THOUGHTS] >= 0) s->counts.thoughts = counts[THOUGHTS];
+  if (counts[TOTAL] >= 0) s->counts.total = counts[TOTAL];
+  return gemini_push_usage(s);
 }

@@ -203,8 +203,8 @@ static int push_usage(struct ollama *s, const struct line *l) {
 /* Notes the text of a line that says nothing else. */
 static void note_text(const struct ollama *s, const struct line *l) {
   if (s->p->said == NULL || l->done || l->calls.n + l->logprobs.n > 0) return;
-  if (l->thinking.n == 0) *s->p->said = l->content;
-  else if (l->content.n == 0) *s->p->said = l->thinking;
+  if (l->thinking.n == 0) s->p->said->text = l->content;
+  else if (l->content.n == 0) s->p->said->text = l->thinking;
 }
 
 /* Tells what a line says. */

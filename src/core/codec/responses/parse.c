@@ -277,7 +277,7 @@ static int add_text(struct responses *s, const struct members *r) {
     t.flags = t.whole ? r->text_flags : r->delta_flags;
     if (responses_add(s, &t) != 0) return -1;
     s->said = t;
-    if (!t.whole && s->p->said != NULL) *s->p->said = t.s;
+    if (!t.whole && s->p->said != NULL) s->p->said->text = t.s;
     return 1;
   }
   return 0;
