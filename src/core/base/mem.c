@@ -78,7 +78,7 @@ int buf_widen(struct buf *b, size_t extra) {
 /* Appends n bytes, which must not lie in the buffer itself: 0, or -1 and nothing changed. */
 int buf_add(struct buf *b, const char *p, size_t n) {
   if (n == 0) return 0;
-  if (buf_reserve(b, n) < 0) return -1;
+  if (n > b->cap - b->n && buf_reserve(b, n) < 0) return -1;
   memcpy(b->p + b->n, p, n);
   b->n += n;
   return 0;
