@@ -61,12 +61,12 @@ static enum progress take(struct stream *s) {
 }
 
 /* Pushes the results of m_poll for the stream at `at`, which is busy; returns their number. Loses nothing where it raises
-** for want of memory: it can be called again. */
-static int poll_busy(lua_State *L, int at, struct stream *s, int discard) {
+** for want of memory: it can be called again. *r: what came last. */
+static int poll_busy(lua_State *L, int at, struct stream *s, int discard, enum progress *r) {
   int first = !s->delivered;
   while (s->phase == OPEN) {
-    enum progress r = take(s);
-    switch (r) {
+    *r = take(s);
+    switch (*r) {
       case EXCHANGE_DELTA:
         if (!discard) push_delta(L, &s->delta);
         s->taken = 0;
@@ -79,7 +79,7 @@ static int poll_busy(lua_State *L, int at, struct stream *s, int discard) {
       case EXCHANGE_MORE: case EXCHANGE_BUSY:
         stream_note(s);
         stream_register(L, at, s);
-        lua_pushboolean(L, r == EXCHANGE_BUSY);
+        lua_pushboolean(L, *r == EXCHANGE_BUSY);
         return 1;
       case EXCHANGE_DONE: stream_end(L, at, s); break;
       case EXCHANGE_FAILED: stream_break(L, at, s); break;
@@ -92,12 +92,12 @@ static int poll_busy(lua_State *L, int at, struct stream *s, int discard) {
   return stream_push_failure(L, at, s);
 }
 
-/* Pushes the results of m_poll for the stream at `at`; returns their number. */
-static int poll(lua_State *L, int at, struct stream *s, int discard) {
+/* The same of any stream. */
+static int poll(lua_State *L, int at, struct stream *s, int discard, enum progress *r) {
   int n;
   check_idle(L, "stream", stream_is_read(L, s));
   s->busy = 1;
-  n = poll_busy(L, at, s, discard);
+  n = poll_busy(L, at, s, discard, r);
   s->busy = 0;
   if (s->phase == CLOSED) stream_release(s);
   return n;
@@ -115,7 +115,8 @@ static struct stream *check_stream(lua_State *L) {
 ** engine); true when there is more to read, but others should go on before; nil at the end; nil, err when the attempt
 ** failed. With discard true, deltas are consumed without making tables. */
 static int m_poll(lua_State *L) {
-  return poll(L, 1, check_stream(L), lua_toboolean(L, 2));
+  enum progress r = EXCHANGE_DONE;
+  return poll(L, 1, check_stream(L), lua_toboolean(L, 2), &r);
 }
 
 static int proceeded(lua_State *L, int status, lua_KContext ctx) {
@@ -129,6 +130,7 @@ static int proceeded(lua_State *L, int status, lua_KContext ctx) {
 ** That may wait. A loop gives the iterator its own stream, which needs no further look. */
 static int f_iterate(lua_State *L) {
   int at = lua_upvalueindex(UP_STREAM), n;
+  enum progress r = EXCHANGE_DONE;
   struct stream *s = lua_touserdata(L, at);
   if (lua_touserdata(L, 1) == s) {
     s = stream_checked(s);
@@ -136,8 +138,8 @@ static int f_iterate(lua_State *L) {
     at = 1;
     s = stream_check(L);
   }
-  n = poll(L, at, s, 0);
-  if (n == 1 && lua_istable(L, -1)) return 1;
+  n = poll(L, at, s, 0, &r);
+  if (n == 1 && r == EXCHANGE_DELTA) return 1;
   lua_pushvalue(L, lua_upvalueindex(UP_PROCEED));
   lua_insert(L, -1 - n);
   lua_pushvalue(L, at);
