@@ -14,6 +14,10 @@
 
 #pragma GCC visibility push(hidden)
 
+/* Bytes of a buffer beyond which a framing keeps it while it waits: its stream comes fast, and to let a buffer grow anew for
+** each read costs more than to cut it into records. */
+#define FRAMING_KEPT ((size_t)16 << 10)
+
 /* A piece of a body. A framing without such a field leaves it empty. */
 struct record {
   struct str name;     /* the event's type; empty when not said */

@@ -96,8 +96,8 @@ static int goes_on(struct str line) {
 static int next_line(struct ndjson *s, struct str *line, struct err *e) {
   while (!s->is_one) {
     if (s->line == s->in.n) { /* a stream that waits holds no buffer */
-      buf_free(&s->in);
-      s->line = s->scan = 0;
+      if (s->in.cap <= FRAMING_KEPT) buf_free(&s->in);
+      s->in.n = s->line = s->scan = 0;
       return 0;
     }
     const char *from = s->in.p + s->line, *lf = memchr(s->in.p + s->scan, '\n', s->in.n - s->scan);

@@ -340,7 +340,8 @@ int sse_next(struct sse *s, struct record *r, struct err *e) {
     }
   }
   if (is_drained(s)) { /* a stream that waits holds no buffer: most streams wait most of the time */
-    buf_free(&s->in);
+    if (s->in.cap <= FRAMING_KEPT) buf_free(&s->in);
+    s->in.n = 0;
     rewind_buffer(s);
     return 0;
   }
