@@ -39,7 +39,7 @@ describe("make generate", function()
 
   setup(function()
     directory = folder.new()
-    local copied = os.execute(("cp -R llms.txt docs lua rockspec src tools '%s'"):format(directory))
+    local copied = os.execute(("cp -R llms.txt docs lua rockspec src tools types '%s'"):format(directory))
     assert.is_true(copied)
   end)
   teardown(function() folder.remove(directory) end)
@@ -68,7 +68,7 @@ describe("make generate", function()
 
   it("makes one new file a provider on every list", function()
     local WRITTEN = { "docs/adapter.md", "docs/providers.md", "llms.txt", "lua/koine/provider/names.lua",
-      "lua/koine/testing/loopback/paths.lua", "rockspec/koine-scm-1.rockspec" }
+      "lua/koine/testing/loopback/paths.lua", "rockspec/koine-scm-1.rockspec", "types/koine/providers.lua" }
     files.write(directory .. "/lua/koine/provider/rows/toy.lua", ROW)
     local printed, content = generate(directory, "--check")
     assert.is_false(content)
@@ -82,6 +82,7 @@ describe("make generate", function()
       ["llms.txt"] = "`koine.toy`",
       ["lua/koine/provider/names.lua"] = '"toy",',
       ["lua/koine/testing/loopback/paths.lua"] = '"/toys/v1"',
+      ["types/koine/providers.lua"] = "function koine.toy(",
       ["rockspec/koine-scm-1.rockspec"] = '["koine.provider.rows.toy"] = "lua/koine/provider/rows/toy.lua",',
     } do
       assert.is_truthy(files.read(directory .. "/" .. path):find(text, 1, true), path)
