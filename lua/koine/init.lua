@@ -43,16 +43,6 @@ local rows = require "koine.provider"
 local koine = { null = core.null, array = core.array, response = core.response, version = require "koine.data.version",
   libcurl = core.libcurl() }
 
--- The marks that lua-cjson puts on arrays, where its build has any, mean arrays here too.
-local has_cjson, cjson = pcall(require, "cjson")
-if has_cjson then
-  for _, name in ipairs { "array_mt", "empty_array_mt", "empty_array" } do
-    if cjson[name] then core.array_marks[cjson[name]] = true end
-  end
-elseif tostring(cjson):find("not enough memory", 1, true) then
-  error(cjson, 0)
-end
-
 -- Sets the text that print shows for the parts of Responses.
 core.block_mt.__tostring = function(block) return require("koine.data.records").show(block) end
 core.usage_mt.__tostring = function(usage) return require("koine.data.records").show(usage, "usage") end

@@ -81,6 +81,26 @@ describe("core.encode", function()
     core.array_marks[mt] = nil
     assert.are.equal("{}", core.encode(setmetatable({}, mt)))
   end)
+
+  it("knows the marks of lua-cjson from when the program has loaded it", function()
+    local cjson, safe = package.loaded.cjson, package.loaded["cjson.safe"]
+    finally(function() package.loaded.cjson, package.loaded["cjson.safe"] = cjson, safe end)
+    for _, name in ipairs { "cjson", "cjson.safe" } do
+      local array, empty = {}, {}
+      package.loaded[name] = false
+      assert.are.equal("{}", core.encode(setmetatable({}, array)))
+      package.loaded[name] = { array_mt = array, empty_array_mt = empty, null = core.null }
+      assert.are.equal("[]", core.encode(setmetatable({}, array)))
+      assert.are.equal('{"list":[]}', core.encode { list = setmetatable({}, empty) })
+      assert.are.equal("{}", core.encode(setmetatable({}, {})))
+    end
+  end)
+
+  it("leaves lua-cjson to the program", function()
+    local run = io.popen(("%s -e 'require \"koine\"; print(package.loaded.cjson)'"):format(os.getenv "KOINE_LUA"))
+    assert.are.equal("nil\n", run:read "a")
+    run:close()
+  end)
 end)
 
 describe("core.decode", function()

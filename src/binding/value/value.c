@@ -8,6 +8,11 @@
 #include <math.h>
 
 static const char ARRAY_MARKS = 0; /* registry key: set of metatables and light userdata that mean "array" */
+static const char CJSON = 0;       /* registry key: {package.loaded, and CJSON_NAMES} */
+
+/* The modules of lua-cjson, and what marks arrays in those of its builds that have marks. */
+static const char *const CJSON_NAMES[] = { "cjson", "cjson.safe", "array_mt", "empty_array_mt", "empty_array" };
+enum { CJSON_MODULES = 2, CJSON_COUNT = 5 };
 
 /* {{{ errors */
 
@@ -42,6 +47,32 @@ void *value_need(lua_State *L, void *p) {
 
 /* {{{ free-form values */
 
+/*
+** Enters the marks of lua-cjson in the set on the top, where the program has loaded it. The names are made already: a new
+** string could have the collector run a finalizer.
+*/
+static void learn_marks(lua_State *L) {
+  int marks = lua_gettop(L), cjson = marks + 1, loaded = marks + 2;
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &CJSON);
+  lua_rawgeti(L, cjson, 1);
+  for (int i = 0; i < CJSON_MODULES; i++) {
+    lua_rawgeti(L, cjson, 2 + i);
+    if (lua_rawget(L, loaded) == LUA_TTABLE) {
+      for (int mark = CJSON_MODULES; mark < CJSON_COUNT; mark++) {
+        lua_rawgeti(L, cjson, 2 + mark);
+        if (lua_rawget(L, loaded + 1) != LUA_TNIL) {
+          lua_pushboolean(L, 1);
+          lua_rawset(L, marks);
+        } else {
+          lua_pop(L, 1);
+        }
+      }
+    }
+    lua_pop(L, 1);
+  }
+  lua_settop(L, marks);
+}
+
 /* True when the value at idx (a table's metatable, or light userdata) is a known array mark. Stack-neutral. */
 static int is_mark(lua_State *L, int idx) {
   int r;
@@ -49,7 +80,14 @@ static int is_mark(lua_State *L, int idx) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &ARRAY_MARKS);
   lua_pushvalue(L, idx);
   r = lua_rawget(L, -2) != LUA_TNIL;
-  lua_pop(L, 2);
+  lua_pop(L, 1);
+  if (!r) {
+    learn_marks(L);
+    lua_pushvalue(L, idx);
+    r = lua_rawget(L, -2) != LUA_TNIL;
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
   return r;
 }
 
@@ -188,10 +226,10 @@ struct node *to_node(lua_State *L, int idx, struct arena *a, const struct path *
     case LUA_TNUMBER: return to_number(L, idx, a, p);
     case LUA_TBOOLEAN: return value_need(L, node_bool(a, lua_toboolean(L, idx)));
     case LUA_TTABLE:
-      luaL_checkstack(L, 6, "too many nested tables");
+      luaL_checkstack(L, 10, "too many nested tables");
       return to_table(L, lua_absindex(L, idx), a, p, depth);
     case LUA_TLIGHTUSERDATA:
-      luaL_checkstack(L, 6, "too many nested tables");
+      luaL_checkstack(L, 10, "too many nested tables");
       if (lua_touserdata(L, idx) == NULL) return value_need(L, node_new(a, NODE_NULL));
       if (is_mark(L, idx)) return value_need(L, node_new(a, NODE_ARRAY));
       break;
@@ -332,4 +370,12 @@ void open_value(lua_State *L) {
   lua_pushvalue(L, -1);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &ARRAY_MARKS);
   lua_setfield(L, -2, "array_marks");
+  lua_createtable(L, 1 + CJSON_COUNT, 0);
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  lua_rawseti(L, -2, 1);
+  for (int i = 0; i < CJSON_COUNT; i++) {
+    lua_pushstring(L, CJSON_NAMES[i]);
+    lua_rawseti(L, -2, 2 + i);
+  }
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &CJSON);
 }
