@@ -8,7 +8,6 @@
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"
-local text = require "koine.data.text"
 
 local check = {}
 
@@ -131,7 +130,7 @@ end)
 -- the file's contents here.
 check.credential_path = check.that("path of a file", function(value)
   if type(value) ~= "string" then return nil, type_of(value) end
-  if not text.is_path(value) then return nil, "text that is no path" end
+  if not require("koine.data.text").is_path(value) then return nil, "text that is no path" end
   return value
 end)
 

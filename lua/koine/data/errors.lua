@@ -8,9 +8,6 @@
 -- docs/errors.md.
 
 local core = require "koine.core"
-local text = require "koine.data.text"
-local name_url = require "koine.data.name_url"
-local vocabulary = require "koine.data.vocabulary"
 
 local errors = {}
 
@@ -21,8 +18,8 @@ core.own_source(select(3, core.frame(1)):match "^(.-)data[/\\][^/\\]*$")
 errors.classes = {}
 
 local listed = { Error = true } -- the last one
-for _, name in ipairs(vocabulary.kind_names) do
-  local class = vocabulary.kinds[name].class
+for _, kind in ipairs(core.vocabulary.kinds) do
+  local class = kind.class
   if not listed[class] then errors.classes[#errors.classes + 1], listed[class] = class, true end
 end
 errors.classes[#errors.classes + 1] = "Error"
@@ -97,7 +94,7 @@ function errors.is_error(value) return type(value) == "table" and getmetatable(v
 local SHOWN = 40 -- bytes of a value that an error shows
 
 local function shortened(whole)
-  local kept, was_cut = text.cut(whole, SHOWN)
+  local kept, was_cut = require("koine.data.text").cut(whole, SHOWN)
   return was_cut and kept .. "…" or kept
 end
 
@@ -107,7 +104,7 @@ function errors.describe(value)
   local kind = type(value)
   if kind == "nil" then return "nothing" end
   if kind == "string" then
-    if text.may_be_secret(value) then return "a string that may be a credential" end
+    if require("koine.data.text").may_be_secret(value) then return "a string that may be a credential" end
     return (string.format("%q", shortened(value)):gsub("\\\n", "\\n"))
   end
   if kind == "number" or kind == "boolean" then return tostring(value) end
@@ -130,7 +127,7 @@ end
 -- `id_header` and `codec` the row's, nil for none.
 function errors.from_answer(provider, answer, secrets, id_header, codec)
   local err = core.answer_error(provider, answer, secrets, id_header, codec)
-  if answer.url then name_url(err, answer.url, secrets) end
+  if answer.url then require "koine.data.name_url"(err, answer.url, secrets) end
   return err
 end
 
