@@ -54,11 +54,9 @@
 -- cache_write_1h}, and holds for the id that the prefix is and its dated versions alone; multiplier premium requests
 -- per request; quirks go over the row's.
 
-local check = require "koine.data.check"
 local core = require "koine.core"
 local errors = require "koine.data.errors"
 local getenv = require "koine.data.host.getenv"
-local may_be_secret = require("koine.data.text").may_be_secret
 
 local rows = {}
 
@@ -103,8 +101,8 @@ end
 -- the model with this id, or the nearest.
 function rows.load(name)
   if known[name] then return require("koine.provider.rows." .. name) end
-  local meant = whose(name) or ELSEWHERE[name] or FAMILIES[name] or check.nearest(name, known)
-  local shown = may_be_secret(name) and "a string that may be a credential" or name
+  local meant = whose(name) or ELSEWHERE[name] or FAMILIES[name] or require("koine.data.check").nearest(name, known)
+  local shown = require("koine.data.text").may_be_secret(name) and "a string that may be a credential" or name
   core.raise(errors.new { kind = "argument", field = "name", expected = meant or "known provider",
     message = shown .. ": unknown provider"
       .. (meant and ("; did you mean %s?"):format(meant:find " " and meant or '"' .. meant .. '"') or "") })
@@ -188,7 +186,7 @@ function rows.chosen(row, given)
   if not row.options then return row end
   local fields = {}
   if row.apis then
-    fields = row.apis[given.api or row.api] or check.unknown("api", given.api, row.apis, "api")
+    fields = row.apis[given.api or row.api] or require("koine.data.check").unknown("api", given.api, row.apis, "api")
   end
   local whole = {}
   for name, value in pairs(row) do whole[name] = value end
