@@ -7,7 +7,7 @@ local typed = require "spec.lua.whole.docs.types.typed"
 local TABLES = {
   ["agent/keeper.lua"] = { "KeeperOptions" }, ["agent/tool.lua"] = { "ToolFields" },
   ["call/models/pull.lua"] = { "PullOptions" },
-  ["call/options.lua"] = { "Timeouts", "Retry", "Limits", false, false }, -- the last two: see ThinkingOption
+  ["call/options/init.lua"] = { "Timeouts", "Retry", "Limits", false, false }, -- the last two: see ThinkingOption
   ["call/output/option.lua"] = { "OutputOption" },
   ["data/files/block.lua"] = { "ImageFileOptions", "DocumentFileOptions" },
   ["data/observer/init.lua"] = { "ObserverSettings" },

@@ -45,8 +45,6 @@
 local core = require "koine.core"
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
-local observer = require "koine.data.observer"
-local transport = require "koine.net.transport"
 
 local options = {}
 
@@ -150,6 +148,10 @@ local LOGPROBS = check.that("true, or integer from 0 to 20", function(value)
   if count and count >= 0 and count <= 20 then return count end
 end)
 
+local function OBSERVER(value, field) return require("koine.data.observer").option(value, field) end
+local function PARENT(value, field) return require("koine.data.observer").parent(value, field) end
+local function TRANSPORT(value, field) return require("koine.net.transport").option(value, field) end
+
 -- The names ---------------------------------------------------------------------------------------------------------
 
 -- Taken by constructors and by calls: what goes to the provider, a member of the request of the same name (codec.h), …
@@ -163,14 +165,13 @@ local SENT = {
 -- … and what does not.
 local KEPT = {
   timeout = TIMEOUT, limits = LIMITS, retry = RETRY, on_retry = check.func, headers = HEADERS,
-  keep_raw = check.boolean, parent = observer.parent, on_request = check.func, on_response = check.func,
+  keep_raw = check.boolean, parent = PARENT, on_request = check.func, on_response = check.func,
 }
 
 local CONSTRUCTOR = {
   model = check.name, key = KEY, base_url = check.url, quirks = check.table, http2 = HTTP2, proxy = check.string,
   ca_file = check.credential_path, rate_limiter = check.method("wait", "object with a method wait"),
-  observer = observer.option,
-  transport = transport.option, clock = check.method("park", "object with methods now and park"),
+  observer = OBSERVER, transport = TRANSPORT, clock = check.method("park", "object with methods now and park"),
 }
 
 -- Taken by calls alone: the same two kinds. The core checks the shapes of the first together with the messages.
@@ -224,48 +225,13 @@ for name in next, merge(SENT, CALL_SENT) do REQUEST[#REQUEST + 1] = name end
 -- Where options are tables of their own, the layers combine name by name.
 local MERGED = { timeout = true, limits = true, retry = true, headers = true }
 
--- The names that providers and other libraries give these options, or have in their place.
-local HINTS = { url = "base_url", endpoint = "base_url", host = "base_url", baseURL = "base_url", api_key = "key",
-  apiKey = "key", stop = "stop_sequences", reasoning = "thinking", reasoning_effort = "thinking", effort = "thinking",
-  max_completion_tokens = "max_tokens", max_output_tokens = "max_tokens", max_new_tokens = "max_tokens",
-  max_retries = "retry = {max = n}", retries = "retry = {max = n}", system_prompt = "system", instructions = "system",
-  functions = "tools", callback = "on_delta", on_token = "on_delta", on_chunk = "on_delta",
-  schema = "output = {schema = …}", json_schema = "output = {schema = …}", output_schema = "output = {schema = …}",
-  response_schema = "output = {schema = …}", response_format = "output = {schema = …}",
-  format = "output = {schema = …}", top_logprobs = "logprobs = n", random_seed = "seed",
-  max_steps = "koine.agent with stop = koine.agent.steps(n)" }
-for _, name in ipairs { "n", "frequency_penalty", "presence_penalty", "repetition_penalty", "logit_bias",
-  "parallel_tool_calls", "service_tier", "prompt_cache_key", "verbosity", "user" } do
-  HINTS[name] = ("extra = {%s = …}, which goes to the provider as it is"):format(name)
-end
-
-for _, name in ipairs { "num_ctx", "num_predict", "repeat_penalty" } do
-  HINTS[name] = ("extra = {options = {%s = …}} with Ollama"):format(name)
-end
-for _, name in ipairs { "keep_alive", "options" } do
-  HINTS[name] = ("extra = {%s = …} with Ollama"):format(name)
-end
-
--- The same where the provider has the option that is meant.
-local OWN_HINTS = { credentials = "credentials_file", region = "location", access_key = "credentials",
-  secret_key = "credentials", session_token = "credentials", aws_access_key_id = "credentials",
-  aws_secret_access_key = "credentials", aws_region = "region", task = "purpose", task_type = "purpose",
-  input_type = "purpose", output_dimensionality = "dimensions", output_dimension = "dimensions", packed = "as",
-  encoding_format = "as" }
-
--- The hint for an unknown option, with the place of the option that it names where that differs; nil: no hint.
-local function hints_for(name, known, elsewhere, where)
-  local hint = HINTS[name] or known[OWN_HINTS[name]] and OWN_HINTS[name]
-  if not hint then return nil end
-  local option = hint:match "^[%w_]+"
-  local misplaced = not known[option] and elsewhere[option]
-  return { [name] = misplaced and ("%s, an option of %s"):format(hint, where) or hint }
-end
-
 -- Raises an ArgumentError at `field` for an option that stands in `elsewhere`, and for an unknown one.
 local function check_known(name, known, elsewhere, where, field)
   if known[name] then return end
-  if not elsewhere[name] then check.unknown("option", name, known, field, hints_for(name, known, elsewhere, where)) end
+  if not elsewhere[name] then
+    local hints = require "koine.call.options.hints"(name, known, elsewhere, where)
+    check.unknown("option", name, known, field, hints)
+  end
   field = field or name
   core.raise(errors.new { kind = "argument", field = field, expected = "an option of " .. where,
     message = ("%s: this is an option of %s"):format(field, where) })
