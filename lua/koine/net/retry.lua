@@ -2,7 +2,6 @@
 -- it. Whether an error is worth it at all (`retryable`) and how long the server wants us to wait (`retry_after`) comes
 -- from the core; that nothing is sent again once a delta was handed out is the caller's to keep.
 
-local observer = require "koine.data.observer"
 local wait = require "koine.task.wait"
 
 local retry = {}
@@ -67,6 +66,7 @@ end
 
 -- Tells that there is a further attempt, and begins the span of the wait before it.
 local function observe_wait(parent, entry)
+  local observer = require "koine.data.observer"
   observer.point(parent, "retry", { status_code = entry.status_code, class = entry.class, kind = entry.kind,
     waited = entry.waited })
   return observer.start(nil, parent, "wait", { what = "retry" })
