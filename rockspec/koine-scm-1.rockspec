@@ -544,6 +544,7 @@ build = {
     ["koine.protocol.rpc.posts"] = "lua/koine/protocol/rpc/posts.lua",
     ["koine.protocol.rpc.served"] = "lua/koine/protocol/rpc/served.lua",
     ["koine.provider"] = "lua/koine/provider/init.lua",
+    ["koine.provider.auth"] = "lua/koine/provider/auth/init.lua",
     ["koine.provider.auth.copilot"] = "lua/koine/provider/auth/copilot/init.lua",
     ["koine.provider.auth.copilot.addresses"] = "lua/koine/provider/auth/copilot/addresses.lua",
     ["koine.provider.auth.copilot.api_token"] = "lua/koine/provider/auth/copilot/api_token.lua",

@@ -5,8 +5,8 @@
 local core = require "koine.core"
 local attempt = require "koine.call.attempt"
 local chat = require "koine.call.attempt.chat"
+local auth = require "koine.provider.auth"
 local check = require "koine.data.check"
-local credentials = require "koine.provider.credentials"
 local errors = require "koine.data.errors"
 local options = require "koine.call.options"
 local pieces = require "koine.call.pieces"
@@ -44,7 +44,7 @@ function adapter.new(row, given)
   if not base_url then errors.argument("base_url", "URL of the server to talk to", nil) end
   local quirks = quirks_of(row, info, settings.quirks)
   local state = { row = row, model = model, info = info, quirks = quirks, settings = settings, base_url = base_url,
-    auth = credentials.module(row), rate_limiter = settings.rate_limiter, prepared = {}, requests = {} }
+    auth = auth.module(row), rate_limiter = settings.rate_limiter, prepared = {}, requests = {} }
   if state.auth and state.auth.setup then state.auth.setup(state) end
   return core.adapter { provider = row.name, title = row.title, codec = row.codec, model = model, quirks = quirks,
     id_header = row.id_header, state = state }
@@ -264,18 +264,18 @@ function methods:max_context_tokens() return core.state(self).quirks.context_win
 
 --- A quota report (records.usage_report), or nil, err; nil where the provider has no quotas to ask for.
 function methods:usage_report()
-  local auth = core.state(self).auth
-  if auth and auth.usage_report then return auth.usage_report(self) end
+  local login = core.state(self).auth
+  if login and login.usage_report then return login.usage_report(self) end
 end
 
 --- Logs in where the provider needs it, else makes sure that there is a key: true, or nil, err. May be called again.
-function methods:authenticate() return credentials.authenticate(self, core.state(self)) end
+function methods:authenticate() return require("koine.provider.credentials").authenticate(self, core.state(self)) end
 
 --- True when there are credentials that may be presumed valid; no network.
-function methods:authenticated() return credentials.authenticated(self, core.state(self)) end
+function methods:authenticated() return require("koine.provider.credentials").authenticated(self, core.state(self)) end
 
 --- Forgets the credentials that a login left, in memory and on disk; nil, err when that fails on disk. Keys that the
 -- caller gave are left alone.
-function methods:logout() return credentials.logout(self, core.state(self)) end
+function methods:logout() return require("koine.provider.credentials").logout(self, core.state(self)) end
 
 return adapter

@@ -25,28 +25,14 @@
 --                               info is what the row knows of the model
 --   usage_report(adapter)     → a usage_report, or nil, err
 
-local base64 = require "koine.data.base64"
 local key_source = require "koine.provider.key_source"
+local WAYS = require("koine.provider.auth").ways
 
 local credentials = {}
-
--- How a key is sent: the header, and the text before the key.
-local WAYS = {
-  bearer = { "authorization", "Bearer " },
-  ["x-api-key"] = { "x-api-key", "" },
-  ["api-key"] = { "api-key", "" },
-  ["x-goog-api-key"] = { "x-goog-api-key", "" },
-}
 
 -- Words in the names of headers whose values no error may show.
 local SECRET_WORDS = { "auth", "key", "token", "secret", "cookie" }
 local NOTHING = {}
-
---- The login module of a row, or nil when it uses a key or none.
-function credentials.module(row)
-  if WAYS[row.auth] or row.auth == "none" then return nil end
-  return require("koine.provider.auth." .. row.auth)
-end
 
 local function missing(row)
   local variables = table.concat(row.env or {}, " or ")
@@ -99,7 +85,7 @@ local function add_password(found, address)
   local decoded = login:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end)
   found[#found + 1] = password
   found[#found + 1] = decoded:match ":(.+)$"
-  found[#found + 1] = base64(decoded)
+  found[#found + 1] = require "koine.data.base64"(decoded)
 end
 
 --- The credentials in an attempt's headers, without the word before them, and in its addresses (the URL; the proxy, nil
