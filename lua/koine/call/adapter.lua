@@ -3,16 +3,11 @@
 -- adapter serves any number of coroutines at once: what belongs to one call lives in its call (attempt).
 
 local core = require "koine.core"
-local attempt = require "koine.call.attempt"
-local chat = require "koine.call.attempt.chat"
 local auth = require "koine.provider.auth"
 local check = require "koine.data.check"
 local errors = require "koine.data.errors"
 local options = require "koine.call.options"
-local pieces = require "koine.call.pieces"
 local rows = require "koine.provider"
-local stream = require "koine.call.stream"
-local transport = require "koine.net.transport"
 
 local adapter = {}
 local methods = core.adapter_methods
@@ -116,7 +111,7 @@ end
 -- True when chats may begin in one step (chat.begin), as nobody is asked and nothing is changed in between.
 local function may_begin(state, settings)
   if state.rate_limiter or state.auth or state.quirks.leaked_calls or settings.keep_raw then return false end
-  return transport.is_direct(settings)
+  return require("koine.net.transport").is_direct(settings)
 end
 
 -- The same of calls without options of their own, found out once.
@@ -128,6 +123,7 @@ end
 
 -- A call that may begin in one step. Those without options of their own, and without observers, share a request.
 local function plain_call(self, state, messages, settings, streaming)
+  local chat = require "koine.call.attempt.chat"
   if settings.observer or settings.parent then
     return chat.new(self, state, settings, request_of(state, messages, settings, streaming), nil, streaming)
   end
@@ -143,7 +139,7 @@ end
 -- none) is called with the canonical request before it is rendered, and may return the name of the tool that the answer
 -- comes in; `deadline` (monotonic seconds, nil: none) is that of all rounds.
 local function start(self, messages, settings, streaming, amend, deadline)
-  local state = core.state(self)
+  local state, stream = core.state(self), require "koine.call.stream"
   check_chats(state, "chat")
   streaming = streaming or not may_be_plain(state, settings)
   check_messages(messages)
@@ -152,6 +148,7 @@ local function start(self, messages, settings, streaming, amend, deadline)
   end
   local request = request_of(state, messages, settings, streaming)
   local output_tool = amend and amend(request)
+  local attempt = require "koine.call.attempt"
   local call = attempt.call(self, state, settings)
   call.request, call.ledger.deadline = request, deadline or call.ledger.deadline
   call.outgoing = { method = "POST", stream = streaming, request_messages = #request.messages,
@@ -195,6 +192,7 @@ end
 -- gives no piece. Arguments as for open, but for the option `output`. Raises what stream raises.
 function methods:text(messages, opts)
   core.state(self)
+  local pieces = require "koine.call.pieces"
   pieces.check(opts)
   return pieces.of(self:open(messages, opts))
 end

@@ -4,6 +4,7 @@ local agents = require "spec.lua.protocol.acp.kit"
 local core = require "koine.core"
 local files = require "spec.support.files"
 local koine = require "koine"
+require "koine.call.stream" -- it fills core.stream_methods, else with the first call
 
 local classes = {}
 
