@@ -14,11 +14,8 @@
 
 local core = require "koine.core"
 local credentials = require "koine.provider.credentials"
-local cut = require("koine.data.text").cut
 local errors = require "koine.data.errors"
 local http = require "koine.net.http"
-local observe = require "koine.call.observe"
-local observer = require "koine.data.observer"
 local retry = require "koine.net.retry"
 local transport = require "koine.net.transport"
 local version = require "koine.data.version"
@@ -74,7 +71,8 @@ end
 local function limit_rate(call)
   local limiter = call.state.rate_limiter
   if call.limited or not limiter then return true end
-  local span <close> = call.span and observer.start(nil, call.span:context(), "wait", { what = "rate_limit" })
+  local span <close> = call.span
+    and require("koine.data.observer").start(nil, call.span:context(), "wait", { what = "rate_limit" })
   local ready, err = limiter:wait(call.ledger:left(), call.asked or call.request)
   if span then span:finish(nil, err) end
   if not ready and err then return nil, err end
@@ -190,7 +188,7 @@ function attempt.start(call, stream, failed)
     local ready, err = prepare(call, outgoing)
     if ready then ready, err = transport.begin(outgoing) end
     if not ready and not err.retryable then return nil, err end
-    if ready and call.span then observe.attempt(call, outgoing) end
+    if ready and call.span then require("koine.call.observe").attempt(call, outgoing) end
     call.watch = ready and outgoing.watch
     if ready and stream then
       ready, err = stream:restart(outgoing)
@@ -199,7 +197,7 @@ function attempt.start(call, stream, failed)
     end
     if ready then return stream or ready end
     if call.watch then call.watch:finish(err) end
-    observe.attempt_over(call, nil, nil, err)
+    if call.attempt_span then require("koine.call.observe").attempt_over(call, nil, nil, err) end
     failed = err
   end
 end
@@ -232,16 +230,17 @@ end
 
 -- Makes one attempt that is ready: the value that `read` makes of its answer, or nil, err.
 local function exchange(call, outgoing, parse)
-  local row, figures = call.state.row, call.span and {}
+  local row, observe = call.state.row, call.span and require "koine.call.observe"
+  local figures = observe and {}
   local answer, err = http.send(outgoing, figures)
   if not answer then
-    observe.attempt_over(call, nil, figures, err)
+    if observe then observe.attempt_over(call, nil, figures, err) end
     return nil, err
   end
   local _ <close> = outgoing.hold_body and answer.body or nil
   local value
   value, err = read(row, answer, outgoing.secrets, parse)
-  if figures then observe.attempt_over(call, observe.answered(row, answer), figures, err) end
+  if observe then observe.attempt_over(call, observe.answered(row, answer), figures, err) end
   return value, err
 end
 
@@ -258,7 +257,7 @@ function attempt.fetch(call, method, path, body, parse)
     local ready, err = prepare(call, outgoing, path)
     if not ready and not err.retryable then return nil, err end
     if ready then
-      local span <close> = call.span and observe.attempt(call, outgoing) -- luacheck: ignore span
+      local span <close> = call.span and require("koine.call.observe").attempt(call, outgoing) -- luacheck: ignore span
       value, err = exchange(call, outgoing, parse)
     end
     if value ~= nil then return value end
@@ -320,7 +319,7 @@ local function advise(call, err)
   if not auth or not auth.advise or not err.status_code or not call.credentials then return end
   local words = auth.advise(call.adapter, err, call.credentials)
   if not words then return end
-  local said, is_cut = cut(err.message, ADVISED_MAX)
+  local said, is_cut = require("koine.data.text").cut(err.message, ADVISED_MAX)
   err.message = core.error_line(("%s%s (%s)"):format(said, is_cut and "…" or "", words))
 end
 
@@ -339,7 +338,7 @@ function attempt.again(call, err)
   hold_back(call, err)
   if reauthenticated(call, err) or changed(call, err) then
     local entry = call.ledger:enter(err)
-    if call.span then observe.retry(call, entry) end
+    if call.span then require("koine.call.observe").retry(call, entry) end
     return true
   end
   local again
