@@ -6,9 +6,6 @@ local attempt = require "koine.call.attempt"
 local chat = require "koine.call.attempt.chat"
 local defer = require "koine.task.defer"
 local errors = require "koine.data.errors"
-local name_url = require "koine.data.name_url"
-local observe = require "koine.call.observe"
-local pricing = require "koine.call.pricing"
 local rows = require "koine.provider"
 local wait = require "koine.task.wait"
 
@@ -29,17 +26,17 @@ local function recover(self, call, err)
   local again = false
   call.failure = err -- what remains when on_retry raises
   if call.watch then call.watch:finish(err) end
-  if call.attempt_span then observe.attempt_over(call, err.partial, (core.figures(self)), err) end
+  if call.attempt_span then require("koine.call.observe").attempt_over(call, err.partial, (core.figures(self)), err) end
   if self:delivered() then
     chat.ledger(call):enter(err)
   else
     if not call.outgoing then chat.unfold(call) end
     again, err = attempt.again(call, err)
     if again then again, err = attempt.start(call, self)
-    else name_url(err, call.outgoing.url, call.outgoing.secrets) end
+    else require "koine.data.name_url"(err, call.outgoing.url, call.outgoing.secrets) end
   end
   call.failure = err
-  if not again and call.span then observe.chat_over(call, nil, self, err) end
+  if not again and call.span then require("koine.call.observe").chat_over(call, nil, self, err) end
   return again, err
 end
 
@@ -54,7 +51,7 @@ function prices:add(usage, model)
     self.pricing = rows.pricing(rows.family(self.row, model))
     self.model = model
   end
-  usage.cost = pricing.calculate(usage, self)
+  usage.cost = require("koine.call.pricing").calculate(usage, self)
   usage.cost_source = usage.cost and "prices"
 end
 
@@ -71,7 +68,7 @@ local function settle(self, call)
   end
   state.prices = state.prices or setmetatable({ row = state.row }, prices)
   core.price(response, state.prices)
-  if call.span then observe.chat_over(call, response, self) end
+  if call.span then require("koine.call.observe").chat_over(call, response, self) end
   return response
 end
 
@@ -97,7 +94,7 @@ local function proceed(self, discard, delta, err, first)
       if interrupted then return nil, interrupted end
     elseif delta then
       if first then forget_request(core.state(self)) end
-      if told and told.tells_deltas then observe.delta(told, delta) end
+      if told and told.tells_deltas then require("koine.call.observe").delta(told, delta) end
       return delta
     elseif err then
       local again
@@ -178,7 +175,9 @@ function methods:close()
     call.closed = true
     if call.ledger then call.ledger:stop() end
     local span = call.span
-    if span and not span.is_over then observe.chat_over(call, nil, self, cancelled(call)) end
+    if span and not span.is_over then
+      require("koine.call.observe").chat_over(call, nil, self, cancelled(call))
+    end
   end
   close(self)
   if call and call.watch then call.watch:finish() end
@@ -187,7 +186,7 @@ end
 
 -- Ends the span of a call that is left before it has a stream.
 local function watch(call)
-  return defer(function(raised) observe.chat_over(call, nil, nil, raised or cancelled(call)) end)
+  return defer(function(raised) require("koine.call.observe").chat_over(call, nil, nil, raised or cancelled(call)) end)
 end
 
 -- Makes the attempts of a call until one starts. `failed` is the error of one that did not, nil for none.
@@ -195,7 +194,7 @@ local function start(call, failed)
   local watching <close> = call.span and watch(call)
   local opened, err = attempt.start(call, nil, failed)
   if watching then watching:cancel() end
-  if not opened then observe.chat_over(call, nil, nil, err) end
+  if not opened and call.span then require("koine.call.observe").chat_over(call, nil, nil, err) end
   return opened, err
 end
 
@@ -207,11 +206,11 @@ function stream.open(call)
   if not call.outgoing then
     local since = observed and wait.now()
     opened, err = chat.begin(call)
-    if observed and opened ~= false then observe.begun(call, since, err) end
+    if observed and opened ~= false then require("koine.call.observe").begun(call, since, err) end
   end
   if not opened then
     if not call.ledger then chat.unfold(call) end
-    if observed and not call.span then observe.chat(call, call.streaming) end
+    if observed and not call.span then require("koine.call.observe").chat(call, call.streaming) end
     opened, err = start(call, err)
     if not opened then return nil, err end
   end
