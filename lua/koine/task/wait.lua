@@ -15,8 +15,8 @@ local SIGNAL = 1 -- seconds; a signal just before the engine sleeps does not wak
 
 local host       -- {park = function(token, seconds), wake = function(token), suspends = function() or nil}, or nil
 local task       -- the task of a scheduler that runs now, or nil
--- token → the first task that waits for it; the others follow in a ring of `after` and `before`. A run that is dropped
--- takes its tasks along: mostly they alone hold their tokens.
+-- token → the first task that waits for it. Where several do, they are a ring of `after` and `before`, which one alone
+-- has as false. A run that is dropped takes its tasks along: mostly they alone hold their tokens.
 local parked = setmetatable({}, { __mode = "k" })
 local registered = 0 -- how many waiters came so far; each has its number in `order`
 local blocked = setmetatable({}, { __mode = "k" }) -- token → whether it was woken since a caller blocked on it
@@ -24,7 +24,7 @@ local blocked = setmetatable({}, { __mode = "k" }) -- token → whether it was w
 -- Tokens that became ready and were not woken yet; no koine.task.queue, which plain programs then need not load.
 local news, head, tail = {}, 1, 0
 local waking = false -- the one that is being woken, or whose waking broke off
-local ready, taken, count = nil, 0, 0 -- the engine's array, how many tokens of it went into `news`, how many it has
+local ready, taken, count = nil, 0, 0 -- the engine's array, how many tokens were taken out of it, how many it has
 
 --- Seconds of the monotonic clock, the one that deadlines are counted in.
 wait.now = core.monotonic
@@ -57,10 +57,13 @@ end
 --- Wakes all that wait for the token when it begins; a host may resume them at once, and waiters that come meanwhile
 -- are not woken. Raises where memory is short; the others then wait on, and another call wakes them.
 function wait.wake(token)
-  local waiter, last = parked[token], registered
-  while waiter and waiter.order <= last do
-    waiter:woken()
-    waiter = parked[token]
+  local waiter = parked[token]
+  if waiter then
+    local last = registered
+    repeat
+      waiter:woken()
+      waiter = parked[token]
+    until not waiter or waiter.order > last
   end
   if blocked[token] == false then
     blocked[token] = true
@@ -85,12 +88,16 @@ end
 -- Raises what a waiter raises that a host runs in its wake; the others who wait for that token, and the tokens behind
 -- it, come with the next pump.
 function wait.pump(seconds, opts)
-  take()
+  if taken < count then take() end
   if waking and not parked[waking] then waking = false end
   if waking or head <= tail then seconds = 0 end
   ready = core.engine():step(seconds, opts)
   taken, count = 0, #ready
-  take()
+  if count == 1 and not waking and head > tail then -- mostly one comes at a time
+    waking, taken, ready[1] = ready[1], 1, nil
+  else
+    take()
+  end
   while waking or head <= tail do
     if not waking then
       waking = news[head]
@@ -110,7 +117,7 @@ function wait.block(token, seconds)
   local left = seconds
   blocked[token] = false
   repeat
-    wait.pump(math.min(left or SIGNAL, SIGNAL))
+    wait.pump(left and left < SIGNAL and left or SIGNAL)
     if blocked[token] ~= false then -- nil: a finalizer, or a host, has blocked on it meanwhile
       blocked[token] = nil
       return true
@@ -195,11 +202,10 @@ function wait.register(token, waiter)
   registered = registered + 1
   waiter.order = registered
   if not first then
-    waiter.after, waiter.before = waiter, waiter
     parked[token] = waiter
     return
   end
-  local last = first.before
+  local last = first.before or first
   waiter.after, waiter.before = first, last
   last.after, first.before = waiter, waiter
 end
@@ -207,9 +213,13 @@ end
 --- Takes a waiter back; what is not registered stays as it is.
 function wait.forget(token, waiter)
   local after, before = waiter.after, waiter.before
+  if parked[token] == waiter then parked[token] = after or nil end
   if not after then return end
-  after.before, before.after = before, after
-  if parked[token] == waiter then parked[token] = after ~= waiter and after or nil end
+  if after == before then
+    after.after, after.before = false, false
+  else
+    after.before, before.after = before, after
+  end
   waiter.after, waiter.before = false, false
 end
 
