@@ -88,8 +88,9 @@ end
 --- Calls ready(task, false) for each entry that is due, with its `task`, whose wait is over. `ready` turns the entry
 -- off.
 function timers:expire(ready)
-  local now = wait.now()
   local timer = self:first()
+  if not timer then return end
+  local now = wait.now()
   while timer and timer.at <= now do
     ready(timer.task, false)
     timer = self:first()

@@ -292,7 +292,7 @@ local function run(self)
     self:check(node.closed == (node.begun and 1 or 0), "left open", node)
   end
   local inner = main.task.run
-  self:check(inner.alive == 0 and not inner.oldest and inner.outside == 0, "tasks are left in the run", main)
+  self:check(inner.alive == 0 and not inner.oldest and not inner.outsider, "tasks are left in the run", main)
 end
 
 --- Makes at least `tasks` tasks from the seed: {broken = the first violation in words, nil for none; history = a number

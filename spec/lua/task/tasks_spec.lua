@@ -222,6 +222,15 @@ describe("tasks that wait for each other in a ring", function()
     assert.is_true(slept)
   end)
 
+  it("end the run where one of them waited for something else before", function()
+    local token = {}
+    refused(function(first)
+      koine.spawn(function() koine.timeout(0.001, function() while true do wait.park(token) end end) end)
+      while wait.park(token, 0.002) do end
+      return first:wait()
+    end)
+  end)
+
   it("go on where a time ends one of the waits", function()
     local kind
     local ok, err = ring(function(first)

@@ -1,7 +1,7 @@
 --- Runs: the tasks that koine.run has, and the loop that drives them. A run is {outer (the task around it), oldest,
--- newest (of the tasks that are left), alive (how many it waits for), outside (how many of these wait for something
--- else than other tasks), first, last (of those that are ready), timers, idle (it waits), doomed (tasks are to be
--- cancelled), over (it is being closed), failure (the task that failed)}.
+-- newest (of the tasks that are left), alive (how many it waits for), outsider (one of these that waited for something
+-- else than other tasks, or false), first, last (of those that are ready), timers, idle (it waits), doomed (tasks are
+-- to be cancelled), over (it is being closed), failure (the task that failed)}.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"
@@ -11,7 +11,7 @@ local wait = require "koine.task.wait"
 
 local runs = {}
 
-local ready, settled, step, stop_waiting, unwind = tasks.ready, tasks.settled, tasks.step, tasks.stop_waiting,
+local is_outside, ready, step, stop_waiting, unwind = tasks.is_outside, tasks.ready, tasks.step, tasks.stop_waiting,
   tasks.unwind
 
 local run_mt = { __name = "koine.run" }
@@ -45,9 +45,9 @@ local function round(run)
       local args = task.args
       if args then
         task.args = nil
-        settled(task, step(task, table.unpack(args, 1, args.n)))
+        step(task, table.unpack(args, 1, args.n))
       else
-        settled(task, step(task, task.answer))
+        step(task, task.answer)
       end
     end
     if run.failure or task == last then return end
@@ -56,15 +56,20 @@ local function round(run)
 end
 
 -- Whether every task of the run, and of the runs within, waits for another one, for any length of time: nothing that
--- comes from outside would end that. A task that waits for anything else may be woken, e.g. by a signal's handler.
--- Tasks in the background do not count: no other waits for them.
+-- comes from outside would end that. A task that waits for anything else may be woken, e.g. by a signal's handler;
+-- mostly it is the one that was found the last time. Tasks in the background do not count: no other waits for them.
 local function is_ring(run)
+  if run.first or run.outsider and is_outside(run.outsider) then return false end
   local first = run.timers:first()
-  if run.outside > 0 or run.first or first and not first.task.background then return false end
+  if first and not first.task.background then return false end
   local task = run.oldest
   while task do
     if not task.background then
       if task.timer then return false end
+      if is_outside(task) then
+        run.outsider = task
+        return false
+      end
       if rawequal(getmetatable(task.token), run_mt) and not is_ring(task.token) then return false end
     end
     task = task.newer
@@ -124,7 +129,7 @@ end
 function runs.run(f, ...)
   tasks.check_function("f", f)
   local outer = wait.task()
-  local run <close> = setmetatable({ outer = outer, oldest = false, newest = false, alive = 0, outside = 0,
+  local run <close> = setmetatable({ outer = outer, oldest = false, newest = false, alive = 0, outsider = false,
     first = false, last = false, timers = timers.new(), idle = false, doomed = false, over = false,
     failure = false }, run_mt)
   local main = tasks.spawn(run, nil, outer and outer.depth + 1 or 0, f, ...)

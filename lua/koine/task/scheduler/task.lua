@@ -1,8 +1,8 @@
 --- The tasks of a run: coroutines that park, are woken, end and are cancelled. A task is
--- {run, co, args | results | err, group, token, outside (whether it waits for something else than other tasks), timer,
--- queued, following (behind it in the queue), older, newer (of the tasks that are left), answer, streams, done, failed,
--- cancelled, doomed (it is to be cancelled), dismissed, closing, origin (the task of a group whose error it was
--- handed), depth, background (its run does not wait for it)}
+-- {run, co, args | results | err, group, token (what it waits for), timer, queued, following (behind it in the queue),
+-- older, newer (of the tasks that are left), answer, streams, done, failed, cancelled, doomed (it is to be cancelled),
+-- dismissed, closing, origin (the task of a group whose error it was handed), depth, background (its run does not wait
+-- for it)}
 -- Fields that are set while others wait exist from the start, as false: waking, ending and closing a task makes nothing
 -- new, so that where memory ends none is lost. All that these may lack is room for their calls: see cancel_doomed.
 
@@ -24,37 +24,33 @@ local task_mt = { __index = methods, __name = "koine.task" }
 --- The metatables of tokens that other tasks wake: tasks, and what run.lua and group.lua enter.
 tasks.inside = { [task_mt] = true }
 
-local inside = tasks.inside
+--- Whether a task that its run waits for waits for something else than other tasks.
+function tasks.is_outside(task)
+  local token = task.token
+  if not token or task.background then return false end
+  local mt = getmetatable(token)
+  return mt == nil or not tasks.inside[mt]
+end
 
 local function cancelled() return errors.new { kind = "cancelled", message = "the task was cancelled" } end
-
--- Notes what a task waits for from now on, false for nothing; its run counts those that it waits for and that wait for
--- no other task.
-local function set_token(task, token)
-  local run, mt = task.run, getmetatable(token)
-  if task.outside then run.outside = run.outside - 1 end
-  task.outside = token and not task.background and not (mt ~= nil and inside[mt])
-  if task.outside then run.outside = run.outside + 1 end
-  task.token = token
-end
 
 -- Ends the wait of the task. The task keeps its token until all is done: after a lack of memory the caller calls this
 -- again.
 local function stop_waiting(task)
   if task.token then wait.forget(task.token, task) end
   if task.timer then task.run.timers:cancel(task.timer) end
-  task.timer = false
-  set_token(task, false)
+  task.timer, task.token = false, false
 end
 
--- Puts a task behind those that are ready to run; `woken` is what its park returns. After a lack of memory that
--- leaves it waiting, the caller calls this again. Runs have a line (task/queue.lua) of their own, written out:
--- calling its methods makes a step an eighth slower.
+-- Puts a task behind those that are ready to run; its park returns false where `woken` is, else true. After a lack of
+-- memory that leaves it waiting, the caller calls this again. Runs have a line (task/queue.lua) of their own, written
+-- out: calling its methods makes a step an eighth slower.
 local function ready(task, woken)
   local run = task.run
   if not task.queued and not task.done then
-    task.queued, task.answer = true, woken
-    if run.last then run.last.following = task else run.first = task end
+    task.queued, task.answer = true, woken ~= false
+    local last = run.last
+    if last then last.following = task else run.first = task end
     run.last = task
   end
   if run.idle then wait.wake(run) end -- a host may run the task in this
@@ -68,7 +64,7 @@ function methods:yields() return self.co == running() and not self.closing and i
 function methods:park(token, seconds)
   if self.token then stop_waiting(self) end -- an earlier park broke off where memory was short
   if not self.cancelled then
-    set_token(self, token)
+    self.token = token
     wait.register(token, self)
     if seconds then self.timer = self.run.timers:add { at = wait.now() + seconds, task = self } end
   end
@@ -76,7 +72,7 @@ function methods:park(token, seconds)
 end
 
 --- The token was woken.
-function methods:woken() ready(self, true) end
+methods.woken = ready
 
 --- Remembers what the task opened, without keeping it from the collector.
 function methods:adopt(closable)
@@ -104,6 +100,7 @@ local function settle(task)
   if not task.background then run.alive = run.alive - 1 end
   unlink(task)
   if task.failed and (not group or group.gone) and not task.dismissed and not run.failure then run.failure = task end
+  if run.outsider == task then run.outsider = false end
   if group then
     group.left = group.left - 1
     if task.failed and not task.dismissed and not group.failed then group.failed = task end
@@ -146,29 +143,16 @@ local function unwind(task)
   settle(task)
 end
 
-local function back(before, ...)
-  wait.switch(before)
-  return ...
-end
-
--- Runs a task until its next wait: what resume returns.
-local function step(task, ...) return back(wait.switch(task), resume(task.co, ...)) end
-
-local settled
+local step
 
 -- Resumes a task that yielded by itself, unless it was closed meanwhile or its run has failed.
 local function go_on(task, ...)
-  if task.done or task.run.failure then return end
-  return settled(task, step(task, ...))
+  if not task.done and not task.run.failure then return step(task, ...) end
 end
 
--- Handles the results of a resume: a wait of Koine's, an error, the end, or a yield of the user's own, which goes to
--- the coroutine that resumed the run where that is possible; elsewhere it lets the others run.
-function settled(task, ok, ...)
-  if rawequal((...), KOINE) then
-    if task.cancelled then return unwind(task) end
-    return
-  end
+-- Handles the results of a resume but for a wait of Koine's: an error, the end, or a yield of the user's own, which
+-- goes to the coroutine that resumed the run where that is possible; elsewhere it lets the others run.
+local function settled(task, ok, ...)
   if not ok then return fail(task, (...)) end
   if status(task.co) == "dead" then
     task.results = table.pack(...)
@@ -179,6 +163,16 @@ function settled(task, ok, ...)
   if not isyieldable() then return ready(task) end
   return go_on(task, yield(...))
 end
+
+-- The same for all results; `before` is the task that ran before.
+local function back(task, before, ok, ...)
+  wait.switch(before)
+  if not rawequal((...), KOINE) then return settled(task, ok, ...) end
+  if task.cancelled then unwind(task) end
+end
+
+-- Runs a task up to its next wait or its end. Its wait returns the further arguments.
+function step(task, ...) return back(task, wait.switch(task), resume(task.co, ...)) end
 
 --- Waits for the task's end: the results of its function; nil, err (CancelledError) when it was cancelled. A task that
 -- fails ends the whole run. Raises an ArgumentError where the wait could never end: in the task itself, and where the
@@ -237,7 +231,7 @@ function tasks.spawn(run, group, depth, f, ...)
   if run.over then core.raise_argument("task", "an open run", "a run that is being closed") end
   if depth > DEEPEST then core.raise_argument("task", "at most 1000 runs and groups around it", "more") end
   local task = setmetatable({ run = run, group = group, depth = depth, co = create(f), args = table.pack(...),
-    results = false, err = false, traceback = false, token = false, outside = false, timer = false, queued = false,
+    results = false, err = false, traceback = false, token = false, timer = false, queued = false,
     following = false, older = false, newer = false, order = 0, after = false, before = false, answer = false,
     streams = false, done = true, failed = false, cancelled = false, doomed = false, dismissed = false,
     closing = false, origin = false, background = false }, task_mt)
@@ -262,9 +256,8 @@ function tasks.check_function(field, f)
   if type(f) ~= "function" then errors.argument(field, "function", f) end
 end
 
---- For runs. ready(task, woken): puts a task behind those that are ready to run. settled(task, step(task, …)): runs one
--- that is, up to its next wait or its end. stop_waiting(task): has it wait for nothing. unwind(task): ends a suspended
--- task.
-tasks.ready, tasks.settled, tasks.step, tasks.stop_waiting, tasks.unwind = ready, settled, step, stop_waiting, unwind
+--- For runs. ready(task, woken): puts a task behind those that are ready to run. step(task, …): runs one that is, up to
+-- its next wait or its end. stop_waiting(task): has it wait for nothing. unwind(task): ends a suspended task.
+tasks.ready, tasks.step, tasks.stop_waiting, tasks.unwind = ready, step, stop_waiting, unwind
 
 return tasks
