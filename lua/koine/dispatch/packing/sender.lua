@@ -13,10 +13,10 @@ local ANGLES = { ["<"] = "\\u003c", [">"] = "\\u003e" }
 -- The fields that every sender has, in order, and all the names that are not the caller's own.
 local NAMES = { "sender_id", "sender_name", "display_name", "channel", "channel_id" }
 local KNOWN = { schema = true, thread_id = true, thread_key = true, is_bot = true, timestamp = true }
-for _, name in ipairs(NAMES) do KNOWN[name] = true end
+local LABELS = {} -- as they stand before a value
+for i, name in ipairs(NAMES) do KNOWN[name], LABELS[i] = true, (',"%s":'):format(name) end
 
--- The JSON text of a value, without angle brackets: JSON itself has them in strings only.
-local function encode(value) return (core.encode(value):gsub("[<>]", ANGLES)) end
+local encode = core.encode
 
 -- The sender's field; nil where it holds JSON's null.
 local function field(sender, name)
@@ -46,11 +46,15 @@ end
 
 -- The members of the caller's own, sorted by the bytes of their names: `"a":1,"b":2`; "" when there are none.
 local function own_members(sender, path)
-  local own = {}
+  local own
   for name, value in next, sender do
     if type(name) ~= "string" then errors.argument(path, "table with strings as keys", sender) end
-    if not KNOWN[name] and value ~= core.null then own[name] = value end
+    if not KNOWN[name] and value ~= core.null then
+      own = own or {}
+      own[name] = value
+    end
   end
+  if not own then return "" end
   local json, err = errors.try(encode, own)
   if not json then core.raise_argument(path .. err.field:gsub("^value", ""), err.expected, "something else") end
   return json:sub(2, -2)
@@ -59,16 +63,16 @@ end
 --- The line of JSON for a sender; `path` begins the names of fields in errors. See koine.packing.sender_context.
 return function(sender, path)
   check_rest(sender, path)
-  local members = { '"schema":' .. encode(SCHEMA) }
-  local function add(name, value) members[#members + 1] = ('"%s":'):format(name) .. encode(value) end
-  for _, name in ipairs(NAMES) do add(name, string_of(sender, name, path)) end
+  local line = '{"schema":"' .. SCHEMA .. '"'
+  for i = 1, #NAMES do line = line .. LABELS[i] .. encode(string_of(sender, NAMES[i], path)) end
   if field(sender, "thread_id") ~= nil then
-    add(field(sender, "thread_key") or "thread_id", string_of(sender, "thread_id", path))
+    line = line .. ',"' .. (field(sender, "thread_key") or "thread_id") .. '":'
+      .. encode(string_of(sender, "thread_id", path))
   end
-  add("is_bot", sender.is_bot)
+  line = line .. ',"is_bot":' .. encode(sender.is_bot)
   local time = timestamp(sender.timestamp, path .. ".timestamp")
-  if time then add("timestamp", time) end
+  if time then line = line .. ',"timestamp":' .. encode(time) end
   local own = own_members(sender, path)
-  if own ~= "" then members[#members + 1] = own end
-  return "{" .. table.concat(members, ",") .. "}"
+  if own ~= "" then line = line .. "," .. own end
+  return (line:gsub("[<>]", ANGLES)) .. "}" -- JSON itself has angle brackets in strings only
 end
