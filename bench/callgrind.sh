@@ -83,6 +83,17 @@ chats() {
   say observe_record $(((all - chat) / 4))
 }
 
+# One of 50 streams, each in a task of its own: the server sends one delta every 10 ms, so that each wakes one task.
+tasks() {
+  for n in 4 24; do request paced_$n anthropic /paced/$n/10; done
+  each 4 24 "$out/paced" x "$url" "$out/paced_@.request" 50 @
+  c=$all
+  each 4 24 "$lua" $koine/streams.lua paced x "$url" 50 @ 10
+  say paced_50 $((all / 50))
+  say paced_50_baseline $((c / 50))
+  ratio paced_50_ratio "$all" "$c"
+}
+
 growth() {
   each 5 25 "$lua" $koine/values.lua render x - @
   say render_200_messages "$all"
@@ -110,6 +121,7 @@ starts() {
 {
   for format in anthropic openai responses gemini ollama; do delta $format; done
   chats
+  tasks
   growth
   starts
 } >"$out/figures"

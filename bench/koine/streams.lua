@@ -52,9 +52,11 @@ function programs.each(label, url, n)
   close_all(open)
 end
 
--- n streams of `deltas` numbered deltas, one every 20 ms, each in a task: CPU per delta, most memory held.
-function programs.paced(label, url, n, deltas)
-  local adapter, expected, ended = kit.adapter(url, "anthropic", "/paced/" .. deltas), {}, 0
+-- n streams of `deltas` numbered deltas, one every 20 ms (with `pace`, one every
+-- `pace` ms of all together), each in a task: CPU per delta, most memory held.
+function programs.paced(label, url, n, deltas, pace)
+  local path = "/paced/" .. deltas .. (pace and "/" .. pace or "")
+  local adapter, expected, ended = kit.adapter(url, "anthropic", path), {}, 0
   for i = 1, deltas do expected[i] = ("%06d"):format(i - 1) end
   local function read()
     local seen = 0

@@ -4,7 +4,8 @@
 ** word of the path:
 **   /stream/N   N events between proper start and end events
 **   /idle       a stream that stops after one event and stays open
-**   /paced/N    an Anthropic stream of N deltas, one every PACE seconds, whose texts are "%06zu" from 0
+**   /paced/N    an Anthropic stream of N deltas, one every 20 ms, whose texts are "%06zu" from 0; /paced/N/MS: one every MS
+**               ms of all such streams together, which take turns
 **   /closes     a plain answer whose text is how many held streams their clients have closed, and when the last of them
 **               (seconds of the monotonic clock)
 **   /last       the bytes of the request before this one, as they came
@@ -32,7 +33,7 @@
 #define WRITE_MAX 16384
 #define HEAD_MAX 16384
 #define LAST_MAX 65536
-#define PACE 0.020 /* seconds between the deltas of a paced stream */
+#define PACE 20 /* ms between the deltas of a paced stream */
 #define DATE "Date: Tue, 17 Feb 2026 19:29:21 GMT\r\n"
 #define TEXT "The sky is blue because air scatters short waves most."
 
@@ -45,8 +46,8 @@ struct connection {
   size_t done;
   const struct format *format;  /* of a stream */
   size_t event, events;         /* its next event, how many it has */
-  double due;                   /* of a paced stream: when the next event goes out */
-  int is_paced;
+  double due, pace;             /* of a paced stream: when the next event goes out, seconds between them */
+  int is_paced, takes_turns;
   struct connection *before, *behind; /* in the queue of paced streams */
 };
 
@@ -153,7 +154,8 @@ static void answer_last(struct connection *c) {
 
 /* Puts the connection at the end of the queue of paced streams. */
 static void enqueue(struct connection *c) {
-  c->due = seconds() + PACE; /* never two at once, though the server be late */
+  double t = seconds(); /* never two at once, though the server be late */
+  c->due = (c->takes_turns && paced.last != NULL && paced.last->due > t ? paced.last->due : t) + c->pace;
   c->behind = NULL;
   c->before = paced.last;
   if (paced.last != NULL) paced.last->behind = c;
@@ -173,7 +175,8 @@ static int begins(const char *p, const char *with) { return strncmp(p, with, str
 /* Begins the answer to a request for this path. */
 static void answer(struct connection *c, const char *path) {
   const struct format *f = format_of(path);
-  size_t number = strtoul(path + strcspn(path, "0123456789"), NULL, 10);
+  char *rest;
+  size_t number = strtoul(path + strcspn(path, "0123456789"), &rest, 10), pace = strtoul(rest + (*rest == '/'), NULL, 10);
   c->out.n = c->done = c->events = 0;
   c->answering = 1;
   if (begins(path, "/stream/")) {
@@ -184,6 +187,8 @@ static void answer(struct connection *c, const char *path) {
   } else if (begins(path, "/paced/")) {
     start_stream(c, f, number);
     c->is_paced = 1;
+    c->takes_turns = pace > 0;
+    c->pace = (double)(pace > 0 ? pace : PACE) / 1e3;
     enqueue(c);
   } else if (begins(path, "/closes")) {
     answer_closes(c, f);
