@@ -67,8 +67,9 @@ help:
 	@echo 'make fuzz       each fuzz target for FUZZ_SECONDS (60)'
 	@echo 'make chaos      schedules of CHAOS_SEEDS (200) seeds: faults of providers and the network, killed MCP servers; also under ASan'
 	@echo 'make engines    the engines of stores on real servers: ENGINE_SEEDS (200) random runs, servers that are killed'
-	@echo 'make bench      figures as `name value unit` lines'
+	@echo 'make bench      figures as `name value unit` lines, and pictures of them in docs/img/bench'
 	@echo 'make bench-peers  the same of SDKs of others, from npm, in one run with Koine and C; needs Node'
+	@echo 'make plots      the pictures again, of the data beside them'
 	@echo 'make interop    the contract suite and the examples against aimock, nginx and nghttpx; clients of others (docs/interop.md)'
 	@echo 'make browser    the page of koine trace, and those of make docs, in Chromium, from Debian; KOINE_SHOTS: a folder for pictures'
 	@echo 'make portable   every C file as strict C11 by gcc, clang, gcc for 32 bits and musl-gcc, from Debian; nothing is built'
@@ -347,9 +348,18 @@ engines: $(MODULE)
 
 bench: $(MODULE)
 	@bench/run.sh $(BUILD)
+	@$(LUA) bench/plots/data.lua $(BUILD)
+	@$(MAKE) --no-print-directory plots
 
 bench-peers: $(MODULE)
 	@bench/peers.sh $(BUILD)
+	@$(LUA) bench/plots/data.lua $(BUILD)
+	@$(MAKE) --no-print-directory plots
+
+# The pictures of docs/img/bench, drawn of the data beside them.
+plots:
+	@tools/deps.sh plots
+	@bench/plots/draw.sh
 
 LUA_TREES ?=
 lua-matrix:
@@ -400,5 +410,5 @@ clean:
 -include $(shell find $(BUILD)/obj $(BUILD)/spec -name '*.d' 2>/dev/null)
 
 .PHONY: all memory chaos engines help lib install uninstall dist release pack-test examples test-c test-host test-lua test-all test demo deps-build \
-  deps-test arch docs docs-check types spelling generate lint asan asan-c asan-lua valgrind tsan analyse callgrind linear fuzz chaos browser hosts portable foreign interop interop-full json-schema-suite bench bench-peers curl-matrix \
+  deps-test arch docs docs-check types spelling generate lint asan asan-c asan-lua valgrind tsan analyse callgrind linear fuzz chaos browser hosts portable foreign interop interop-full json-schema-suite bench bench-peers plots curl-matrix \
   lua-matrix rock-test clean

@@ -1,7 +1,8 @@
 #!/bin/sh
 # run.sh BUILD: the whole benchmark, `name value unit` a line, kept in BUILD/bench/figures. Each figure is the best of five
 # rounds (of three where streams are paced), taken in turn with those it is compared with; ratios are of the figures above
-# them. One C server serves all; `ulimit -n` is raised to the hard limit, for 5,000 streams.
+# them. Then the points of curves, the best of three, in BUILD/bench/curves. One C server serves all; `ulimit -n` is raised
+# to the hard limit, for 5,000 streams.
 set -eu
 out=$1/bench
 . bench/common.sh
@@ -68,6 +69,17 @@ many() {
   done
 }
 
+# Points of the curves of docs/img/bench, as NAME_NUMBER.
+curves() {
+  for n in 1 10 100 500 1000 2000 5000; do
+    "$out/streams" memory_${n}_c "$url" "$out/idle.request" $n
+    "$lua" $koine/streams.lua open memory_${n}_koine "$url" $n
+  done
+  for n in 3 50 100 150 200 250 300; do "$lua" $koine/growth.lua step step_$n - $n 10 2; done
+  for n in 50 250 500 1000 1500 2000; do "$lua" $koine/growth.lua wait wait_$n - $n 20; done
+  "$lua" $koine/dispatcher.lua 10 30 100 300 1000
+}
+
 {
   for _ in 1 2 3 4 5; do
     deltas
@@ -79,3 +91,7 @@ many() {
 } >"$out/raw"
 "$lua" bench/report.lua <"$out/raw" >"$out/figures"
 cat "$out/figures"
+
+for _ in 1 2 3; do curves; done | awk '!($1 in best) { order[++n] = $1 }
+  !($1 in best) || $2 < best[$1] { best[$1] = $2 }
+  END { for (i = 1; i <= n; i++) print order[i], best[order[i]] }' >"$out/curves"

@@ -13,6 +13,7 @@ packages() {
     engines) echo "redis-server lua-redis postgresql lua-sql-postgres" ;;
     # LDoc is written for Lua 5.2, and lua-discount built for it
     docs)  echo "lua5.2 lua-ldoc lua-discount" ;;
+    plots) echo "gnuplot-nox" ;;
     browser) echo "chromium fonts-dejavu-core" ;;
     hosts) echo "lighttpd lighttpd-modules-lua neomutt gringo dnsmasq-base-lua dovecot-core dovecot-auth-lua prosody" ;;
     portable) echo "clang musl-tools gcc-i686-linux-gnu libc6-dev-i386-cross" ;;
