@@ -73,6 +73,8 @@ struct scratch *state_scratch(lua_State *L);
 /* True within a finalizer: whatever binding function allocates a Lua value may be in the middle of its work further down
 ** the stack. Also true while the host has stopped the collector: no finalizer runs by itself then. */
 static inline int in_finalizer(lua_State *L) { return lua_gc(L, LUA_GCISRUNNING) != 1; }
+/* Lets the collector work as if so many KiB had been allocated in Lua, unless it is at work, or stopped. */
+void tell_collector(lua_State *L, int kib);
 /* Ties the address that the engine's news report to the userdata at idx (weakly). */
 void state_register(lua_State *L, const void *owner, int idx);
 

@@ -98,6 +98,16 @@ struct scratch *state_scratch(lua_State *L) {
   return s;
 }
 
+/* From Lua 5.5 on LUA_GCSTEP counts bytes. */
+void tell_collector(lua_State *L, int kib) {
+  if (in_finalizer(L)) return;
+#if LUA_VERSION_NUM >= 505
+  lua_gc(L, LUA_GCSTEP, (size_t)kib * 1024);
+#else
+  lua_gc(L, LUA_GCSTEP, kib);
+#endif
+}
+
 void state_register(lua_State *L, const void *owner, int idx) {
   idx = lua_absindex(L, idx);
   state_get(L, 1);
@@ -115,6 +125,12 @@ static struct state *check_state(lua_State *L) {
 static int f_engine(lua_State *L) {
   state_get(L, 1);
   return 1;
+}
+
+/* core.tell_collector(kib): lets the collector work as if so many KiB, an integer above 0, had been allocated. */
+static int f_tell_collector(lua_State *L) {
+  tell_collector(L, to_int(luaL_checkinteger(L, 1)));
+  return 0;
 }
 
 /* core.libcurl(): the version of the libcurl that is running. core.http2_problem: why it may not speak HTTP/2, a string; nil
@@ -295,6 +311,8 @@ void open_engine(lua_State *L) {
   lua_pop(L, 1);
   lua_pushcfunction(L, f_engine);
   lua_setfield(L, -2, "engine");
+  lua_pushcfunction(L, f_tell_collector);
+  lua_setfield(L, -2, "tell_collector");
   lua_pushcfunction(L, f_offline);
   lua_setfield(L, -2, "offline");
   lua_pushcfunction(L, f_libcurl);

@@ -4,13 +4,7 @@
 */
 #include "stream.h"
 
-/* The memory of a stream outside of Lua, told to the collector in KiB, from Lua 5.5 on in bytes: dropped streams are
-** then collected soon. */
-#if LUA_VERSION_NUM >= 505
-#define STREAM_HELD ((size_t)16 * 1024)
-#else
-#define STREAM_HELD 16
-#endif
+#define STREAM_HELD 16 /* KiB that an open stream holds outside of Lua: dropped ones are then collected soon */
 
 /* Pushes a stream of the adapter at an index; the value at the other is the Lua layer's. */
 static void push_stream(lua_State *L, int adapter, int call) {
@@ -48,11 +42,6 @@ static int launch(lua_State *L, int idx, const struct adapter *ad, struct http_r
   return -1;
 }
 
-/* Tells the collector of the memory that an open stream holds. */
-static void tell_collector(lua_State *L, int streaming) {
-  if (streaming && !in_finalizer(L)) lua_gc(L, LUA_GCSTEP, STREAM_HELD);
-}
-
 /* {{{ a request in a table */
 
 /* Starts the attempt described by the table at index 2 for the stream at `idx`: 0; or -1 with the error pushed. Raises
@@ -84,7 +73,7 @@ static int m_start(lua_State *L) {
     return 2;
   }
   lua_getfield(L, 2, "stream");
-  tell_collector(L, lua_toboolean(L, -1));
+  if (lua_toboolean(L, -1)) tell_collector(L, STREAM_HELD);
   lua_settop(L, 4);
   return 1;
 }
@@ -178,7 +167,7 @@ static int m_begin(lua_State *L) {
   lua_pushnil(L);
   lua_pushnil(L);
   lua_pushinteger(L, (lua_Integer)r.remedies);
-  tell_collector(L, spec.stream);
+  if (spec.stream) tell_collector(L, STREAM_HELD);
   return 5;
 }
 
