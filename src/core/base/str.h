@@ -57,18 +57,25 @@ static inline int str_is_blank(struct str s) {
 /* A letter A to Z in lower case, anything else as it is. */
 static inline char str_lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c; }
 
-/* Copies n bytes with the letters A to Z in lower case, eight at a time. */
-static inline void str_lower_copy(char *to, const char *from, size_t n) {
+/* The same of the eight bytes at `from`, which go to `to`. */
+static inline void str_lower_word(char *to, const char *from) {
   const uint64_t ones = 0x0101010101010101u;
+  uint64_t w, ascii;
+  memcpy(&w, from, sizeof w);
+  ascii = w & ones * 0x7F; /* the sums below carry into the top bit of their own byte only */
+  w |= ((ascii + ones * (0x80 - 'A')) & ~(ascii + ones * (0x80 - 'Z' - 1)) & ~w & ones * 0x80) >> 2;
+  memcpy(to, &w, sizeof w);
+}
+
+/* Copies n bytes with the letters A to Z in lower case. The last word overlaps the one before it. */
+static inline void str_lower_copy(char *to, const char *from, size_t n) {
   size_t i = 0;
-  for (; n - i >= sizeof ones; i += sizeof ones) {
-    uint64_t w, ascii;
-    memcpy(&w, from + i, sizeof w);
-    ascii = w & ones * 0x7F; /* the sums below carry into the top bit of their own byte only */
-    w |= ((ascii + ones * (0x80 - 'A')) & ~(ascii + ones * (0x80 - 'Z' - 1)) & ~w & ones * 0x80) >> 2;
-    memcpy(to + i, &w, sizeof w);
+  if (n < 8) {
+    for (; i < n; i++) to[i] = str_lower(from[i]);
+    return;
   }
-  for (; i < n; i++) to[i] = str_lower(from[i]);
+  for (; n - i >= 8; i += 8) str_lower_word(to + i, from + i);
+  if (i < n) str_lower_word(to + n - 8, from + n - 8);
 }
 
 /* True when s contains the phrase (lower case, ASCII), in any case. */
