@@ -40,6 +40,9 @@ local function recover(self, call, err)
   return again, err
 end
 
+-- Seconds that the core may wait by itself: a signal's handler runs as soon as Lua code does.
+local SETTLE = 1
+
 -- The prices of an adapter's answers: its row, and the last model that answered with its pricing.
 local prices = {}
 prices.__index = prices
@@ -72,9 +75,6 @@ local function settle(self, call)
   return response
 end
 
--- Seconds that the core may wait for the end of an answer by itself: a signal's handler runs as soon as Lua code does.
-local SETTLE = 1
-
 local tells = false -- whether somebody in this Lua state asked to be told of a stream's deltas or bytes (net/raw)
 
 -- The stream's call where somebody did of this one; else false or nil.
@@ -101,8 +101,10 @@ local function proceed(self, discard, delta, err, first)
       again, err = recover(self, core.state(self), err)
       if not again then return nil, err end
     elseif delta == false then
-      local _, interrupted = wait.park(self)
-      if interrupted then return nil, interrupted end
+      if told or not wait.only_steps() or not settle_in_core(self, SETTLE, true) then
+        local _, interrupted = wait.park(self)
+        if interrupted then return nil, interrupted end
+      end
     else
       local call = core.state(self)
       if told and told.watch then told.watch:finish() end

@@ -3,6 +3,7 @@
 ** lua/koine/call/stream.lua's. See stream.h.
 */
 #include "stream.h"
+#include "core/base/clock.h"
 
 /* stream:finish(): the Response, once poll has said nil; nil before; nil, err after a failure, or a close before the
 ** end. */
@@ -13,18 +14,27 @@ static int m_finish(lua_State *L) {
   return 1;
 }
 
-/* stream:settle(seconds): reads the rest of the answer, without deltas, and steps the engine meanwhile, for at most so many
-** seconds and as long as nobody else is told of anything. Poll says what came of it. Raises when the system fails. */
+/* stream:settle(seconds[, to_delta]): reads the rest of the answer, without deltas, or with to_delta true what comes before the
+** next one, and steps the engine meanwhile, for at most so many seconds and as long as nobody else is told of anything.
+** Returns whether poll has more to say than that something is to be waited for. Raises when the system fails. */
 static int m_settle(lua_State *L) {
   struct stream *s = stream_check(L);
   struct state *st = state_get(L, 0);
+  double until = clock_monotonic() + luaL_checknumber(L, 2);
+  int to_delta = lua_toboolean(L, 3);
+  enum progress r = s->taken ? EXCHANGE_DELTA : EXCHANGE_MORE;
   struct err e;
   if (s->phase != OPEN || stream_is_read(L, s)) return 0;
   err_clear(&e);
-  attempt_settle(s->attempt, state_engine(L, st), luaL_checknumber(L, 2), &e);
-  s->taken = 0;
+  while (r == EXCHANGE_MORE || (r == EXCHANGE_DELTA && !to_delta)) {
+    r = attempt_await(s->attempt, state_engine(L, st), until, &s->delta, &e);
+    if (r == EXCHANGE_MORE) break;
+  }
+  s->taken = r == EXCHANGE_DELTA;
   stream_note(s);
-  return e.kind == KIND_NONE ? 0 : raise_error(L, &e);
+  if (e.kind != KIND_NONE) return raise_error(L, &e);
+  lua_pushboolean(L, r != EXCHANGE_MORE);
+  return 1;
 }
 
 /* stream:delivered(): whether a delta was handed out: from then on there is no other attempt. */

@@ -125,13 +125,11 @@ enum progress attempt_next(struct attempt *c, struct event *delta) {
   }
 }
 
-enum progress attempt_settle(struct attempt *c, struct engine *g, double seconds, struct err *e) {
-  double until = clock_monotonic() + seconds, left;
+enum progress attempt_await(struct attempt *c, struct engine *g, double until, struct event *delta, struct err *e) {
   int interrupted = 0;
-  struct event delta;
   for (;;) {
-    enum progress r = attempt_next(c, &delta);
-    if (r == EXCHANGE_DELTA) continue;
+    enum progress r = attempt_next(c, delta);
+    double left;
     if (r != EXCHANGE_MORE || c->transfer == NULL || !transfer_is_all_news(c->transfer)) return r;
     left = until - clock_monotonic();
     if (left <= 0 || engine_step(g, left, -1, &interrupted, e) != 0 || interrupted) return r;

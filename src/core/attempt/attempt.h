@@ -26,10 +26,10 @@ int attempt_start(struct attempt *c, const struct mem *m, struct http *http, con
 ** hundredth of a second's work gave no delta, and there is more of it: ask again, and let others go on before. Once the
 ** seconds of `total` are over an attempt that has no delta at hand fails, whatever state it is in. */
 enum progress attempt_next(struct attempt *c, struct event *delta);
-/* Reads the rest of the answer without its deltas while the engine works, for at most so many seconds: DONE or FAILED when it
-** is over. MORE and BUSY are to be waited for in another way: the time is over, a signal came, the engine has news for
-** others, or it failed, which *e says. */
-enum progress attempt_settle(struct attempt *c, struct engine *g, double seconds, struct err *e);
+/* As attempt_next, but the engine works as long as there is nothing, until a time of clock_monotonic. MORE and BUSY are then to
+** be waited for in another way: the time is over, a signal came, the engine has news for others, or it failed, which *e
+** says. */
+enum progress attempt_await(struct attempt *c, struct engine *g, double until, struct event *delta, struct err *e);
 /* The transfer's figures, also after its end. */
 void attempt_stats(const struct attempt *c, struct transfer_stats *s);
 /* Cancels and frees; idempotent. */
