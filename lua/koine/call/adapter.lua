@@ -108,9 +108,11 @@ local function check_chats(state, method)
   if state.row.chat == false then errors.not_implemented(state.row.title, method, "it has embed") end
 end
 
--- True when chats may begin in one step (chat.begin), as nobody is asked and nothing is changed in between.
+-- True when chats may begin in one step (chat.begin), as nobody is asked and nothing is changed in between. A function
+-- for the key is asked when the request is rendered already.
 local function may_begin(state, settings)
   if state.rate_limiter or state.auth or state.quirks.leaked_calls or settings.keep_raw then return false end
+  if type(settings.key) == "function" then return false end
   return require("koine.net.transport").is_direct(settings)
 end
 

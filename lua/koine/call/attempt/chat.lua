@@ -1,6 +1,6 @@
 --- Chats that begin in one step: the core renders the request and starts the first attempt, and no table is made of
--- what goes out. Most chats can: those whose adapter needs no login, limiter or transport, and which nobody looks at
--- (see adapter.lua). A call that fails is unfolded into what attempt/init.lua makes further attempts of.
+-- what goes out. Most chats can: those whose adapter needs no login, limiter or transport, which nobody looks at, and
+-- whose key is no function: that may wait, and the caller's tables may change before they are rendered (adapter.lua). A call that fails is unfolded into what attempt/init.lua makes further attempts of.
 -- Until then a call has: `request`, the canonical request, which other calls may share if it is without messages;
 -- `messages`, `streaming`, `body` (the bytes that went out: a further attempt sends the same, whatever became of the
 -- caller's tables), `prepared` (where to), `began` (the time, where the call has a total).
@@ -19,8 +19,8 @@ local chat = {}
 function chat.new(adapter, state, settings, request, messages, streaming)
   if adapter:closed() then core.raise_argument("adapter", "an open adapter", "a closed one") end
   return { adapter = adapter, state = state, settings = settings, request = request, messages = messages,
-    streaming = streaming, ledger = nil, outgoing = nil, prepared = nil, body = nil, credentials = nil, refused = nil,
-    remedies = nil, finished = nil } -- named, so that there is room for them
+    streaming = streaming, ledger = nil, outgoing = nil, prepared = nil, body = nil, credentials = nil, remedies = nil,
+    finished = nil } -- named, so that there is room for them
 end
 
 -- The seconds of an attempt that is the first of its call.
@@ -48,17 +48,14 @@ end
 -- more than that; then, and after a failure, chat.unfold and attempt.start go on. Raises what render raises.
 function chat.begin(call)
   local settings = call.settings
-  call.credentials, call.refused = credentials.apply(call.adapter, call.state, settings)
+  call.credentials = credentials.apply(call.adapter, call.state, settings)
   local target, prepared = target_for(call, call.credentials)
-  if not target then
-    call.applied = true
-    return false
-  end
+  if not target then return false end
   if settings.timeout.total then call.began = (settings.clock or wait).now() end
   local begun, body, rendered, warnings, remedies, path, framing =
     call.adapter:begin(call.request, call.messages, target, call)
   if begun == false then
-    call.outgoing, call.applied = { body = body, warnings = warnings, framing = framing }, true
+    call.outgoing = { body = body, warnings = warnings, framing = framing }
     call.rendered, call.remedies, call.path = next(rendered) and rendered, remedies, path
     return false
   end

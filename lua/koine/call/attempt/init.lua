@@ -5,8 +5,7 @@
 -- comes behind the base URL, `rendered` the headers that its body needs (nil: none), `credentials` those of the latest
 -- attempt (see credentials.apply); `limited` is true once the rate limiter let the call go, `reauthenticated` has the
 -- kinds of errors that the login module was shown, `remedies` says what the request could do without (core.remedy).
--- A chat that began in one step (attempt/chat.lua) gets most of these at its first failure. Where credentials were
--- asked for and no attempt was made, `applied` is true: the next one goes by `credentials`, or fails with `refused`.
+-- A chat that began in one step (attempt/chat.lua) gets most of these at its first failure.
 -- Of fetches, nil for none: `base_url` stands in for the state's, `hold` waits before each attempt (true, or nil,
 -- err), `judge` may change the error of one; where `hold_body` is true, the parser gets no string but a koine.body
 -- (core.request), which is closed when it returns. `watch` looks at the attempt under way (net/raw; nil, false: nobody
@@ -144,11 +143,8 @@ end
 -- Fills `outgoing` with url, headers, secrets and timeouts for one attempt at `path` (nil: a chat): true, or nil, err.
 local function prepare(call, outgoing, path)
   local settings = call.settings
-  local applied, err = call.credentials, call.refused
-  if not call.applied then
-    applied, err = credentials.apply(call.adapter, call.state, settings, call.request, call.ledger.deadline)
-  end
-  call.credentials, call.applied = applied, nil
+  local applied, err = credentials.apply(call.adapter, call.state, settings, call.request, call.ledger.deadline)
+  call.credentials = applied
   if not applied then return nil, err end
   local limited
   limited, err = limit_rate(call)

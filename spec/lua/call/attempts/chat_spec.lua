@@ -197,6 +197,34 @@ describe("a chat that begins in one step", function()
     for i = 1, 4 do assert.are.equal("test-key-" .. i, sent[i].headers["x-api-key"]) end
   end)
 
+  it("renders before it asks a function for the key, which may wait", function()
+    for _, is_warm in ipairs { false, true } do
+      local history = { { role = "user", content = "First words." } }
+      local short = pair("anthropic", { key = function()
+        history[1].content = "Other words."
+        return "test-key-1"
+      end })
+      if is_warm then warm(short) end
+      history[1].content = "First words."
+      assert(server:script(HELLO))
+      local sent = sent_by(function() return short:chat(history) end)
+      assert.is_truthy(sent[1].body:find("First words.", 1, true))
+    end
+  end)
+
+  it("counts the time that a function for the key takes", function()
+    local now, took = 0, 0
+    local short = pair("anthropic", { clock = { now = function() return now end, park = function() return false end },
+      key = function()
+        now = now + took
+        return "test-key-1"
+      end })
+    warm(short)
+    took = 2
+    local sent, _, response, err = sent_by(function() return short:chat("Hi.", { timeout = 1 }) end)
+    assert.are.same({ {}, nil, "timeout", "total" }, { sent, response, err.kind, err.code })
+  end)
+
   it("fails with the error of a function that has no key, which is asked once", function()
     local asked, key = 0, "test-key-1"
     local short = pair("anthropic", { key = function()
