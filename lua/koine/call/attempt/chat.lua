@@ -2,7 +2,7 @@
 -- what goes out. Most chats can: those whose adapter needs no login, limiter or transport, which nobody looks at, and
 -- whose key is no function: that may wait, and the caller's tables may change before they are rendered (adapter.lua). A call that fails is unfolded into what attempt/init.lua makes further attempts of.
 -- Until then a call has: `request`, the canonical request, which other calls may share if it is without messages;
--- `messages`, `streaming`, `body` (the bytes that went out: a further attempt sends the same, whatever became of the
+-- `messages` and their number `count`, `streaming`, `body` (the bytes that went out: a further attempt sends the same, whatever became of the
 -- caller's tables), `prepared` (where to), `began` (the time, where the call has a total).
 
 local core = require "koine.core"
@@ -19,8 +19,9 @@ local chat = {}
 function chat.new(adapter, state, settings, request, messages, streaming)
   if adapter:closed() then core.raise_argument("adapter", "an open adapter", "a closed one") end
   return { adapter = adapter, state = state, settings = settings, request = request, messages = messages,
-    streaming = streaming, ledger = nil, outgoing = nil, prepared = nil, body = nil, credentials = nil, remedies = nil,
-    finished = nil } -- named, so that there is room for them
+    count = type(messages) == "string" and 1 or #(messages or request.messages), streaming = streaming, ledger = nil,
+    outgoing = nil, prepared = nil, body = nil, credentials = nil, remedies = nil, finished = nil } -- named, so that
+    -- there is room for them
 end
 
 -- The seconds of an attempt that is the first of its call.
@@ -94,7 +95,7 @@ function chat.unfold(call)
   call.request, call.messages = whole_request(call), nil
   local outgoing = call.outgoing or { body = call.body }
   call.outgoing = outgoing
-  outgoing.method, outgoing.stream, outgoing.request_messages = "POST", call.streaming, #call.request.messages
+  outgoing.method, outgoing.stream, outgoing.request_messages = "POST", call.streaming, call.count
   outgoing.max_tokens = call.request.max_tokens
   if call.body then
     call.path, outgoing.url, outgoing.secrets = call.prepared.path, call.prepared.url, call.prepared.secrets

@@ -156,6 +156,22 @@ describe("a chat that begins in one step", function()
     end
   end)
 
+  it("makes ids for calls without ids from the history that went out", function()
+    local CALL <const> = { type = "tool_use", name = "weather", arguments = { city = "Rome" } }
+    local short, ids = pair("gemini"), {}
+    warm(short)
+    begun = 0
+    for i, answers in ipairs { { { content = { CALL } } }, { { error = { status = 500 } }, { content = { CALL } } } } do
+      local history = { { role = "user", content = "Hi." } }
+      assert(server:script(answers))
+      local stream <close> = assert(short:open(history, { tools = { WEATHER } }))
+      history[2], history[3] = { role = "assistant", content = "Yes?" }, { role = "user", content = "More." }
+      ids[i] = assert(stream:response()).tool_calls[1].id
+    end
+    assert.are.equal(2, begun)
+    assert.are.equal(ids[1], ids[2])
+  end)
+
   it("fails as the other does, with the same attempts", function()
     local short, long = pair "chat"
     warm(short, long)
