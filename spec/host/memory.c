@@ -62,8 +62,8 @@ static const char PRELUDE[] =
   "local function tool(new, streaming)\n"
   "  return called(new(options 'tool'):chat(history, { system = 'Be brief.', tools = tools, stream = streaming }))\n"
   "end\n"
-  "local function refused()\n"
-  "  local r, err = koine.anthropic(options 'refused'):chat 'Hi'\n"
+  "local function refused(adapter)\n"
+  "  local r, err = (adapter or koine.anthropic(options 'refused')):chat 'Hi'\n"
   "  if r then error 'wrong answer: a Response' end\n"
   "  if err.kind ~= 'invalid_request' then return nil, err end\n"
   "  same(err.message, 'no such luck')\n"
@@ -172,6 +172,18 @@ static const char PRELUDE[] =
   "  return true\n" \
   "end\n"
 
+/* Chats of an adapter that has made some: they begin in one step. */
+#define LATER \
+  "local function warmed(what)\n" \
+  "  local adapter = koine.anthropic(options(what))\n" \
+  "  for _, streaming in ipairs { false, true } do\n" \
+  "    for _ = 1, 2 do adapter:chat('Hi', { stream = streaming }) end\n" \
+  "  end\n" \
+  "  return adapter\n" \
+  "end\n" \
+  "local good, bad = warmed 'text', warmed 'refused'\n" \
+  "function again() return answered(good:chat 'Hi') and answered(koine.anthropic(options 'text'):chat 'Hi') end\n"
+
 static const struct turn TURNS[] = {
   { "loading the core", "again = function() return require 'koine.core' ~= nil end", "go = again" },
   { "a plain chat", PRELUDE, "function go() return chat(koine.anthropic, 'text') end" },
@@ -195,8 +207,14 @@ static const struct turn TURNS[] = {
   { "a stream of Chat that is polled again", PRELUDE,
     POLL_AGAIN "function go() return poll_again(koine.compatible) end" },
   { "the tokens of a step", PRELUDE, TOKENS "go = tokens" },
-  { "an error answer", PRELUDE, "go = refused" },
+  { "an error answer", PRELUDE, "function go() return refused() end" },
   { "a second attempt", PRELUDE, "function go() return chat(koine.anthropic, 'busy-once') end" },
+  { "a later chat", PRELUDE, LATER "function go() return answered(good:chat('Hi', { stream = false })) end" },
+  { "a later stream", PRELUDE, LATER "function go() return stream(function() return good end) end" },
+  { "a later loop", PRELUDE, LATER "function go() return loop(function() return good end) end" },
+  { "a later error answer", PRELUDE, LATER "function go() return refused(bad) end" },
+  { "a later second attempt", PRELUDE,
+    LATER "local busy = warmed 'busy-once' function go() return answered(busy:chat 'Hi') end" },
   { "a count of tokens", PRELUDE, "go = count" },
   { "a wrong argument", PRELUDE, "go = refuse_argument" },
   { "a Response from a table", PRELUDE, "go = from_table" },
