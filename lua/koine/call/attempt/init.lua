@@ -140,6 +140,13 @@ local function overdue(total)
     message = ("not finished within %g s (total)"):format(total) }
 end
 
+-- Why there is no further attempt: the stream or its adapter was closed while the call waited. nil: neither was.
+local function closed(call)
+  local what = call.closed and "stream" or call.adapter:closed() and "adapter"
+  return what and errors.new { kind = "cancelled", provider = call.state.row.name, attempts = call.ledger.attempts,
+    message = "the " .. what .. " was closed" } or nil
+end
+
 -- Fills `outgoing` with url, headers, secrets and timeouts for one attempt at `path` (nil: a chat): true, or nil, err.
 local function prepare(call, outgoing, path)
   local settings = call.settings
@@ -150,6 +157,8 @@ local function prepare(call, outgoing, path)
   limited, err = limit_rate(call)
   if limited and call.hold then limited, err = call.hold() end
   if not limited then return nil, err end
+  local gone = closed(call)
+  if gone then return nil, gone end
   if call.ledger:over() then return nil, overdue(settings.timeout.total) end
   local codec = applied.codec or call.codec
   if not path and codec ~= outgoing.codec then attempt.render(call, codec) end
@@ -160,13 +169,6 @@ local function prepare(call, outgoing, path)
   outgoing.transport, outgoing.on_request, outgoing.on_response = settings.transport, settings.on_request,
     settings.on_response
   return sign(call, outgoing)
-end
-
--- Why there is no further attempt: the stream or its adapter was closed while the call waited. nil: neither was.
-local function closed(call)
-  local what = call.closed and "stream" or call.adapter:closed() and "adapter"
-  return what and errors.new { kind = "cancelled", provider = call.state.row.name, attempts = call.ledger.attempts,
-    message = "the " .. what .. " was closed" } or nil
 end
 
 --- Starts the call, or restarts it on `stream`, as often as the ledger allows: the stream, or nil, err. `failed` is the

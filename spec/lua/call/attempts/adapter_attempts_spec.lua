@@ -95,6 +95,37 @@ describe("an adapter", function()
     end)
   end)
 
+  it("cancels a call whose stream or adapter is closed while its key is asked for", function()
+    local close
+    local function adapter()
+      return claude { key = function()
+        if close then close() end
+        return "test-key-1"
+      end }
+    end
+    local again <const> = { { error = { status = 500 } }, { content = "Hello." } }
+    local first, second, third = adapter(), adapter(), adapter()
+    assert(server:script(again))
+    local stream = assert(first:open "Hi.")
+    close = function() stream:close() end
+    local delta, err = stream:next()
+    assert.are.same({ nil, "cancelled", "the stream was closed" }, { delta, err.kind, err.message })
+    close = nil
+    assert(server:script(again))
+    stream = assert(second:open "Hi.")
+    close = function() second:close() end
+    delta, err = stream:next()
+    assert.are.same({ nil, "cancelled", "the adapter was closed", 1 }, { delta, err.kind, err.message, #err.attempts })
+    close = function() third:close() end
+    for _, ask in ipairs { function() return third:chat "Hi." end, function() return third:list_models() end } do
+      local answer
+      answer, err = ask()
+      assert.are.same({ nil, "cancelled", "the adapter was closed" }, { answer, err.kind, err.message })
+      third = adapter()
+    end
+    assert.are.equal(2, #requests())
+  end)
+
   describe("with a login module", function()
     local prepared, rejections
 
