@@ -163,10 +163,15 @@ local function start(self, messages, settings, streaming, amend, deadline)
   return stream.open(call)
 end
 
--- The same, of an answer with a shape too.
+-- The same, of an answer with a shape too: of these a further round of an adapter that was closed meanwhile is cancelled.
 local function open(self, messages, settings, streaming)
   if settings.output == nil then return start(self, messages, settings, streaming) end
-  return require "koine.call.output"(core.state(self), messages, settings, function(list, amend, deadline)
+  local state, begun = core.state(self), false
+  return require "koine.call.output"(state, messages, settings, function(list, amend, deadline)
+    if begun and self:closed() then
+      return nil, errors.new { kind = "cancelled", provider = state.row.name, message = "the adapter was closed" }
+    end
+    begun = true
     return start(self, list, settings, streaming, amend, deadline)
   end)
 end

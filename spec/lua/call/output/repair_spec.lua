@@ -139,6 +139,18 @@ describe("repair", function()
     assert.are.equal(1, #kit.requests())
   end)
 
+  it("is cancelled where its adapter was closed between two rounds", function()
+    kit.server:script { { content = WRONG }, { content = ADA } }
+    local adapter = kit.gpt()
+    local stream <close> = assert(adapter:open("Who?", { output = { schema = PERSON, mode = "native", repair = 1 } }))
+    adapter:close()
+    for _ = 1, 2 do
+      local r, err = stream:response()
+      assert.are.same({ nil, "cancelled", "the adapter was closed" }, { r, err.kind, err.message })
+    end
+    assert.are.equal(1, #kit.requests())
+  end)
+
   it("goes on with the messages of the call, whatever became of the caller's array", function()
     local messages = { { role = "user", content = "Who?" } }
     kit.server:script { { content = WRONG }, { content = ADA } }
