@@ -125,7 +125,7 @@ function methods:next() return advance(self) end
 --- The whole answer as a Response, after reading what is left of it; the same object every time. nil, err when it
 -- failed: err.partial is then a Response with what had arrived.
 function methods:response()
-  if wait.only_steps() and not told_of(self) then settle_in_core(self, SETTLE) end
+  if wait.only_steps(self) and not told_of(self) then settle_in_core(self, SETTLE) end
   while true do
     local told = told_of(self)
     local delta, err = advance(self, not (told and told.tells_deltas))

@@ -241,4 +241,19 @@ describe("wait", function()
       assert.are.equal("token", err.field)
     end
   end)
+
+  it("lets the core step for a token only while nobody waits for it", function()
+    local token, waiter = {}, { woken = function() end, after = false, before = false, order = 0 }
+    assert.is_true(wait.only_steps(token))
+    wait.register(token, waiter)
+    assert.is_false(wait.only_steps(token))
+    assert.is_true(wait.only_steps {})
+    wait.forget(token, waiter)
+    local pump, within = wait.pump, nil
+    wait.pump = function() within = wait.only_steps(token) end -- where a finalizer would run
+    wait.block(token, 0)
+    wait.pump = pump
+    assert.is_false(within)
+    assert.is_true(wait.only_steps(token))
+  end)
 end)
