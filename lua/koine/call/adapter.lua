@@ -163,7 +163,7 @@ local function start(self, messages, settings, streaming, amend, deadline)
   return stream.open(call)
 end
 
--- The same, of an answer with a shape too: of these a further round of an adapter that was closed meanwhile is cancelled.
+-- The same, of an answer with a shape too: a further round of one whose adapter was closed meanwhile is cancelled.
 local function open(self, messages, settings, streaming)
   if settings.output == nil then return start(self, messages, settings, streaming) end
   local state, begun = core.state(self), false
