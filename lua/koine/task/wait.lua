@@ -169,8 +169,8 @@ end
 --- Whether a park here would stop the whole program: no task runs, and there is no host.
 function wait.alone() return not task and not host end
 
---- Whether a park here for the token would step the engine and do nothing else, and nobody waits for it already, of whom
--- a finalizer or a signal's handler may be in the middle: then the core may step the engine by itself for a while.
+--- Whether a park here for the token would step the engine and do nothing else, and nobody waits for it already (a
+-- finalizer may interrupt one who does): then the core may step the engine by itself for a while.
 function wait.only_steps(token)
   return not task and not host and wait.park == park and not parked[token] and blocked[token] == nil
 end
