@@ -84,7 +84,8 @@ local function told_of(self)
 end
 
 -- Takes poll's results, then waits, polls and makes new attempts until one is for the caller: the next delta, or nil at
--- the end; when discarding, the end alone. nil, err when the answer failed.
+-- the end; when discarding, the end alone. nil, err when the answer failed. The end is nobody's news: whoever finds it
+-- wakes others who wait for the stream (one whom a finalizer interrupted).
 local function proceed(self, discard, delta, err, first)
   local told = told_of(self)
   while true do
@@ -99,9 +100,12 @@ local function proceed(self, discard, delta, err, first)
     elseif err then
       local again
       again, err = recover(self, core.state(self), err)
-      if not again then return nil, err end
+      if not again then
+        wait.wake(self)
+        return nil, err
+      end
     elseif delta == false then
-      if told or not wait.only_steps() or not settle_in_core(self, SETTLE, true) then
+      if told or not wait.only_steps(self) or not settle_in_core(self, SETTLE, true) then
         local _, interrupted = wait.park(self)
         if interrupted then return nil, interrupted end
       end
@@ -110,6 +114,7 @@ local function proceed(self, discard, delta, err, first)
       if told and told.watch then told.watch:finish() end
       if call.span and not call.finished then settle(self, call) end
       forget_request(call)
+      wait.wake(self)
       return nil
     end
     delta, err, first = poll(self, discard)

@@ -274,6 +274,24 @@ describe("a stream", function()
     assert.are.equal(interruption, err)
   end)
 
+  it("wakes one who waits for it where another one reads the answer to its end", function()
+    for _, answer in ipairs { { content = "Hello." }, { content = ("word "):rep(100), chunk = 5, fault = { truncate_after = 3000 } } } do
+      assert(server:script { answer })
+      local stream <close> = assert(claude:open("Hi", { retry = false }))
+      assert(stream:next())
+      for _ = 1, 20 do require("koine.core").engine():step(0.01) end -- all of it has come, and nobody is told
+      local pump = wait.pump
+      wait.pump = function(seconds) -- as a finalizer may
+        wait.pump = pump
+        repeat until not stream:next()
+        return pump(math.min(seconds, 0.05))
+      end
+      local woken = wait.block(stream, 3)
+      wait.pump = pump
+      assert.is_true(woken)
+    end
+  end)
+
   it("shares the engine with others", function()
     assert(server:script { { content = "first", fault = { delay_ms = 20 } }, { content = "second" } })
     local a <close> = assert(claude:open "1")
