@@ -300,6 +300,26 @@ static void check(const struct wire *w) {
   printf("shape: %s: %lu texts by the short way in %d answers\n", w->codec->name, taken, CASES);
 }
 
+/* A stream whose first text is held back, so that no part has been pushed yet: both ways say the same. */
+static void check_held(void) {
+  static const char BODY[] = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"<thi\"}}]}\n\n"
+    "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"nk>a</think>b\"}}]}\n\n";
+  struct codec plain = codec_chat;
+  struct buf one, other;
+  struct quirks q;
+  plain.parse_text = NULL;
+  quirks_default(&q);
+  q.inline_think = 1;
+  buf_init(&one, &libc);
+  buf_init(&other, &libc);
+  tell(&plain, &q, STR(BODY), 1, &one);
+  tell(&codec_chat, &q, STR(BODY), sizeof BODY, &other);
+  CHECK(str_same(buf_str(&one), buf_str(&other)));
+  CHECK(memmem(one.p, one.n, "thinking_delta||a", 17) != NULL);
+  buf_free(&one);
+  buf_free(&other);
+}
+
 /* }}} */
 
 int main(void) {
@@ -309,5 +329,6 @@ int main(void) {
   };
   libc = mem_libc();
   for (size_t i = 0; i < sizeof WIRES / sizeof *WIRES; i++) check(&WIRES[i]);
+  check_held();
   return test_done("exchange/shape");
 }

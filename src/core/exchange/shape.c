@@ -180,8 +180,9 @@ static void make(struct shape *s, const struct codec *codec, const struct record
 
 /* True where the last n parts are the text and, where the codec has counts, usage. */
 static int are_said(const struct events *out, size_t n, const struct said *said, const struct codec *codec) {
+  if (n != 1 && (n != 2 || codec->parse_counts == NULL)) return 0;
   const struct event *part = &out->v[out->n - n];
-  if (n != 1 && (n != 2 || codec->parse_counts == NULL || part[1].type != PART_USAGE)) return 0;
+  if (n == 2 && part[1].type != PART_USAGE) return 0;
   return part->text.p == said->text.p && part->text.n == said->text.n;
 }
 
