@@ -124,6 +124,10 @@ end
 --- Starts the child: a pipe is its standard input, a fifo its standard output. Returns the pipe's handle and the line
 -- that it printed, or nil, err.
 local function launch(port)
+  if package.loaded["koine.testing.loopback.main"] then
+    return nil, errors.new { kind = "connect", message = "a script that starts a loopback provider has the name of a "
+      .. "module that the provider needs, and was loaded in its place" }
+  end
   local base = os.tmpname()
   local directory = base .. ".d"
   local fifo = directory .. "/line"

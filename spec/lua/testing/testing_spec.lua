@@ -2,7 +2,10 @@
 
 local client = require "spec.support.raw_client"
 local core = require "koine.core"
+local files = require "spec.support.files"
+local folder = require "spec.support.folder"
 local koine = require "koine"
+local lfs = require "lfs"
 local testing = require "koine.testing"
 
 local exchange, messages, completions, BEARER = client.exchange, client.messages, client.completions, client.BEARER
@@ -53,6 +56,25 @@ describe("koine.testing", function()
         assert.is_true(alive(pid))
       end
       assert.is_falsy(alive(pid))
+    end)
+
+    it("is not started by its own process, where a script has the name of a module", function()
+      local place = folder.new()
+      files.write(place .. "/luv.lua", [[
+        local seen = io.open("seen", "a+")
+        assert(#seen:read "a" < 5, "a chain of processes")
+        seen:write("x"):close()
+        local server <close> = assert(require "koine".testing.start())
+      ]])
+      local function whole(paths) return (paths:gsub("%f[^;\0]%.?[^/;]", lfs.currentdir() .. "/%0")) end
+      local run = assert(io.popen(("cd '%s' && LUA_PATH='%s' LUA_CPATH='%s' '%s' luv.lua 2>&1"):format(place,
+        whole(package.path) .. ";./?.lua", whole(package.cpath), os.getenv "KOINE_LUA" or "lua5.4")))
+      local said = run:read "a"
+      run:close()
+      assert.is_truthy(said:find("did not start: a script that starts a loopback provider has the name", 1, true),
+        said)
+      assert.are.equal("xx", files.read(place .. "/seen"))
+      folder.remove(place)
     end)
 
     it("ends though another one runs", function()

@@ -2,9 +2,16 @@
 -- line, serves until its standard input ends. When it cannot start, it prints the reason on that line instead, after
 -- "error: ".
 
+-- In this process koine.testing starts no other one: else a script that starts one, and that has the name of a module
+-- which is needed here, would begin a chain of processes without end.
+package.loaded["koine.testing.loopback.main"] = true
+
 local function serve()
   local found, uv = pcall(require, "luv")
   if not found then
+    if not tostring(uv):find("module 'luv' not found", 1, true) then
+      error(uv, 0)
+    end
     error("the module 'luv' is missing (Debian: lua-luv; LuaRocks: luv): the loopback provider needs it", 0)
   end
   local http_server = require "koine.net.http_server"
