@@ -4,11 +4,26 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "io.h"
 
 #define READ_STEP 16384
+
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static int forks_count; /* whether they do; written once */
+static atomic_uint forks; /* above this process */
+
+static void in_child(void) { forks++; }
+
+static void watch_forks(void) { forks_count = pthread_atfork(NULL, NULL, in_child) == 0; }
+
+/* The process's own id where forks cannot be counted. */
+unsigned io_process(void) {
+  pthread_once(&fork_once, watch_forks);
+  return forks_count ? atomic_load_explicit(&forks, memory_order_relaxed) : (unsigned)getpid();
+}
 
 enum io io_read(int fd, size_t max, struct buf *b) {
   size_t before = b->n;

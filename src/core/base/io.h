@@ -1,6 +1,6 @@
 /*
 ** io.h: all bytes of a descriptor, and all bytes to it, however often the system interrupts; writes without their
-** signal. Leaf but for mem.
+** signal; whether a fork has come between. Leaf but for mem.
 */
 #ifndef KOINE_BASE_IO_H
 #define KOINE_BASE_IO_H
@@ -13,6 +13,8 @@
 
 enum io { IO_DONE, IO_FAILED /* errno says why */, IO_LARGER, IO_MEMORY };
 
+/* A number of this process: a child by fork has another one than its parents. It costs no system call. From any thread. */
+unsigned io_process(void);
 /* Appends what the descriptor has, of files at most `max` bytes, to b. b may have grown also where it failed. */
 enum io io_read(int fd, size_t max, struct buf *b);
 /* Writes everything: 0, or -1 and errno. */

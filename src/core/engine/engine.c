@@ -4,9 +4,9 @@
 ** The engine owns the pollset, and links the sources, which belong to others. Failure: NULL or -1 and an err.
 */
 #include <limits.h>
-#include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/io.h"
 #include "engine.h"
 
 struct engine {
@@ -15,7 +15,7 @@ struct engine {
   struct source *sources;
   struct source *next;    /* the source that works next; NULL: the descriptors do */
   double round_at;        /* when the sources' round began: what is due later waits for the next one */
-  pid_t process;          /* that made it */
+  unsigned process;       /* io_process of the one that made it */
   int forked;             /* this is another one, and the sources know */
 };
 
@@ -26,7 +26,7 @@ struct engine *engine_new(const struct mem *m, struct err *e) {
     err_memory(e);
     return NULL;
   }
-  *g = (struct engine){ .m = m, .poll = pollset_new(m, e), .process = getpid() };
+  *g = (struct engine){ .m = m, .poll = pollset_new(m, e), .process = io_process() };
   if (g->poll != NULL) return g;
   mem_free(m, g, sizeof *g);
   return NULL;
@@ -42,7 +42,7 @@ static void orphan_all(struct engine *g) {
 /* True in the process that made g; elsewhere the sources were orphaned. */
 int engine_here(struct engine *g) {
   if (g->forked) return 0;
-  if (getpid() == g->process) return 1;
+  if (io_process() == g->process) return 1;
   g->forked = 1;
   pollset_disown(g->poll);
   orphan_all(g);
