@@ -96,7 +96,8 @@ local function index()
   for name in pairs(names) do list[#list + 1] = name end
   table.sort(list)
   for i, name in ipairs(list) do
-    rows[i] = ('<li><a href="modules/%s"><code>%s</code></a></li>'):format(names[name], name)
+    local breakable = name:gsub("%.", ".<wbr>")
+    rows[i] = ('<li><a href="modules/%s"><code>%s</code></a></li>'):format(names[name], breakable)
   end
   return table.concat(rows)
 end

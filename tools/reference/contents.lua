@@ -28,9 +28,9 @@ return {
   -- Title, and names of pages below docs/ without their ending.
   guide = {
     { "Start", "README", "getting-started", "cookbook", "adapter", "messages", "response", "stream", "errors",
-      "troubleshooting", "editors" },
+      "troubleshooting", "cli", "editors" },
     { "Build", "conversation", "tools", "structured_output", "agents", "embeddings", "extra_fields", "mcp", "acp",
-      "acp-agent", "sessions", "executor", "process", "cli" },
+      "acp-agent", "sessions", "executor", "process" },
     { "Run in production", "concurrency", "embedding", "rate_limiting", "dispatcher", "turns", "scaling", "stores",
       "observing", "testing", "cassettes", "security", "performance" },
     { "Providers", "providers", "gemini", "vertex", "bedrock", "ollama", "copilot" },
