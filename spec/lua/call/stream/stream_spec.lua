@@ -275,7 +275,8 @@ describe("a stream", function()
   end)
 
   it("wakes one who waits for it where another one reads the answer to its end", function()
-    for _, answer in ipairs { { content = "Hello." }, { content = ("word "):rep(100), chunk = 5, fault = { truncate_after = 3000 } } } do
+    local cut = { content = ("word "):rep(100), chunk = 5, fault = { truncate_after = 3000 } }
+    for _, answer in ipairs { { content = "Hello." }, cut } do
       assert(server:script { answer })
       local stream <close> = assert(claude:open("Hi", { retry = false }))
       assert(stream:next())
