@@ -53,6 +53,7 @@ local koine = {}
 
 ---What happened in a run or a session.
 ---@class koine.Event: koine.AcpEvent
+---@field content string "" of a tool call
 ---@field seq integer 1, 2, 3, …
 ---@field timestamp number Unix seconds
 
