@@ -181,8 +181,29 @@ local function from_settings(name, given)
   return taken
 end
 
---- The adapter of "provider/model" with the options of the command line, then of the settings. Raises the
--- ArgumentError, which names the flag at fault.
+-- A URL (string) without what may be secret, its user and its query, as a log keeps it.
+local function public_part(url) return (url:gsub("[?#].*", ""):gsub("^(%w+://)[^/]*@", "%1"):gsub("/+$", "")) end
+
+-- The URL of the conversation that is continued, for the provider that it was with. nil: the settings, or the
+-- provider, have the address. Fails as wrong use where the settings have another one: what was said to one server goes
+-- to no other without the user's word.
+local function continued_url(args, provider)
+  local before = args.continued
+  if not (before and before.base_url and before.provider == provider) then return nil end
+  local now = settings_of(provider).base_url
+  if type(now) == "string" then
+    if public_part(now) == before.base_url then return nil end
+    failure.fail(failure.WRONG_USE, "the conversation was at %s, and %s has another base_url: --base-url says which",
+      before.base_url, settings.path())
+  end
+  if not before.said then terminal.say("at %s, as before (--base-url gives another)", before.base_url) end
+  before.said = true
+  return before.base_url
+end
+
+--- The adapter of "provider/model" with the options of the command line, then of the settings, and the base_url that
+-- one of these or a continued conversation gives, without its user and query: nil for none. Raises the ArgumentError,
+-- which names the flag at fault.
 function adapters.adapter_of(args, name)
   local given, flags = {}, {}
   given.observer = args.keeper and args.keeper.meter.observer
@@ -191,9 +212,10 @@ function adapters.adapter_of(args, name)
     given[option[1]] = option[2]
     if option.word then flags[option[1]] = option end
   end
+  if given.base_url == nil then given.base_url = continued_url(args, name:match "^[^/]*") end
   local taken = from_settings(name, given)
   local adapter, err = make(name, given, flags)
-  if adapter then return adapter end
+  if adapter then return adapter, type(given.base_url) == "string" and public_part(given.base_url) or nil end
   if taken[(err.field or ""):match "^[^.[]*"] then
     failure.fail(failure.WRONG_USE, "%s: providers.%s.%s", settings.path(), name:match "^[^/]*",
       koine.errors.words(err))

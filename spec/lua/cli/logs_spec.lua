@@ -88,6 +88,56 @@ describe("a log of the command line", function()
       assert.are.equal(4, #entries(path, "--cid", one.conversation))
     end)
 
+    check(name .. " goes on at the same server", function()
+      local path, other = bench.dir .. "/" .. name, assert(koine.testing.start())
+      local stops <close> = setmetatable({}, { __close = function() other:stop() end }) -- luacheck: ignore stops
+      local config = bench.dir .. "/config"
+      local env = { ANTHROPIC_API_KEY = kit.KEY, OPENAI_API_KEY = kit.KEY, XDG_CONFIG_HOME = config,
+        KOINE_MODEL = "anthropic/claude-sonnet-4-5" }
+      local function go_on(answer, ...)
+        return bench.run({ "ask", "--log", path, "-c", ... }, { { content = answer } }, { env = env })
+      end
+      local same = "koine: at " .. bench.server.url .. ", as before (--base-url gives another)\n"
+
+      bench.run({ "ask", "--log", path, "--base-url", bench.server.url:gsub("//", "//me:hidden@"),
+        "first" }, { { content = "One." } }, { env = env })
+      assert.is_nil(assert(koine.files.read(path)):find("hidden", 1, true))
+      bench.run({ "ask", "--log", path, "-c", "--base-url", bench.server.url .. "/", "more" }, { { content = "One." } },
+        { env = env })
+      assert.are.equal(bench.server.url, entries(path)[1].base_url)
+      local r = go_on("Two.", "second")
+      assert.are.same({ "Two.\n", same }, { r.out, r.err })
+      r = go_on("Three.", "-m", "anthropic/other", "third")
+      assert.are.same({ "Three.\n", same, "other" }, { r.out, r.err, sent().model })
+
+      assert(other:script { { content = "Four." } })
+      r = go_on("no", "-o", "base_url=" .. other.url, "fourth")
+      assert.are.same({ "Four.\n", "" }, { r.out, r.err })
+      assert.are.equal(other.url, entries(path, "-n", "1")[1].base_url)
+
+      os.execute("mkdir -p '" .. config .. "/koine'")
+      local function set(url)
+        cli.file(config .. "/koine/config.lua", ("return { providers = { anthropic = { base_url = %q },"
+          .. " openai = { base_url = %q } } }"):format(url, bench.server.url))
+      end
+      set(bench.server.url)
+      r = go_on("no", "fifth")
+      assert.are.same({ 2, "", "koine: the conversation was at " .. other.url .. ", and " .. config
+        .. "/koine/config.lua has another base_url: --base-url says which\n" }, { r.code, r.out, r.err })
+      set(other.url .. "/")
+      assert(other:script { { content = "Six." } })
+      r = go_on("no", "sixth")
+      assert.are.same({ "Six.\n", "" }, { r.out, r.err })
+      assert.are.equal(other.url, entries(path, "-n", "1")[1].base_url)
+      r = go_on("Seven.", "-m", "openai/gpt-4.1", "seventh") -- another provider has an address of its own
+      assert.are.same({ "Seven.\n", "" }, { r.out, r.err })
+      os.remove(config .. "/koine/config.lua")
+
+      r = bench.run({ "chat", "--log", path, "-c" }, { { content = "Eight." } }, { env = env, input = "eighth\n" })
+      assert.are.same({ "Eight.\n", same }, { r.out, r.err })
+      assert.are.equal(bench.server.url, entries(path, "-n", "1")[1].base_url)
+    end)
+
     check(name .. " keeps values of a shape, and nothing of a failure", function()
       local path = bench.dir .. "/" .. name
       local r = ask(path, '{"name": "Ada"}', "--schema", "name", "Who?")

@@ -10,4 +10,5 @@ return function(value)
   end
   return type(value.messages) == "table" and math.type(value.time) == "integer"
     and (value.system == nil or type(value.system) == "string")
+    and (value.base_url == nil or type(value.base_url) == "string")
 end

@@ -34,10 +34,12 @@ local function take_over(self, args)
   local last = found[#found]
   self.conversation, self.logged = last.conversation, #self.history
   args.model, args.system = args.model or last.model, args.system or last.system
+  args.continued = { provider = last.model:match "^[^/]*", base_url = last.base_url }
 end
 
 --- A keeper of a command's exchanges; its `meter` is for the adapters. With --continue or --cid it sets the model and
--- the system prompt of `args` that are not given. Fails where the log cannot be used.
+-- the system prompt of `args` that are not given, and `continued`: {provider, base_url (nil: its own)} of the last
+-- exchange. Fails where the log cannot be used.
 function keeper.open(args)
   local self = setmetatable({ logged = 0, history = koine.array {}, says = args.usage }, metatable)
   local path = file.path_of(args)
@@ -72,7 +74,7 @@ local function prompt_of(messages)
 end
 
 --- Says what the answer took, and keeps it: `history` is all that was said up to it, `response` the last Response.
--- `about`: {model, system}. false where the log could not be written, which is said.
+-- `about`: {model, system, base_url}. false where the log could not be written, which is said.
 function methods:keep(history, response, about)
   local taken = self.meter:take()
   meter.say(taken, self.says)
@@ -82,8 +84,8 @@ function methods:keep(history, response, about)
   local id = taken.id:reverse() -- the chat's own names its record
   local done, why = log:add { v = 1, type = "exchange", phase = "point", trace = taken.trace, parent = taken.id,
     id = id, time = taken.time, seconds = taken.seconds, conversation = self.conversation or id, model = about.model,
-    system = about.system, prompt = prompt_of(messages), answer = response:text(), messages = messages,
-    usage = response:to_table().usage, cost = taken.cost, stop_reason = response.stop_reason }
+    base_url = about.base_url, system = about.system, prompt = prompt_of(messages), answer = response:text(),
+    messages = messages, usage = response:to_table().usage, cost = taken.cost, stop_reason = response.stop_reason }
   if not done then
     terminal.say("not logged: %s", why)
     return false

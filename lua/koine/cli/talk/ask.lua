@@ -93,7 +93,8 @@ function ask.command(args)
   local kept <close> = keeper.open(args)
   args.keeper = kept
   local about = { model = adapters.model_of(args), system = args.system }
-  local adapter = adapters.adapter_of(args, about.model)
+  local adapter
+  adapter, about.base_url = adapters.adapter_of(args, about.model)
   local tools <close> = toolbox.open(args)
   if schema then
     return (tools and ask_for_value_with_tools or ask_for_value)(adapter, said, args, schema, about, tools)

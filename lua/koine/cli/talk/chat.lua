@@ -42,7 +42,8 @@ local function say(self, text)
   if not text:find "%S" then return 0 end
   local said = input.as_text(text, "the line")
   if self.template then said = self.template:question(said) end
-  return exchange.say(self.talk, said, self.args, { model = self.name, system = self.args.system }, self.tools)
+  local about = { model = self.name, system = self.args.system, base_url = self.base_url }
+  return exchange.say(self.talk, said, self.args, about, self.tools)
 end
 
 -- One text of a chat: the exit code, and true when it was the last.
@@ -66,7 +67,9 @@ function chat.command(args, report)
   local self = { args = args, template = template.apply(args) }
   local kept <close> = keeper.open(args)
   args.keeper, self.name = kept, adapters.model_of(args)
-  self.talk = kept:talk(adapters.adapter_of(args, self.name), template.options(args, { system = args.system }))
+  local adapter
+  adapter, self.base_url = adapters.adapter_of(args, self.name)
+  self.talk = kept:talk(adapter, template.options(args, { system = args.system }))
   local tools <close> = toolbox.open(args)
   self.tools, self.editor = tools, editor.new()
   if terminal.input then terminal.say("%s; /help lists commands, Ctrl-D ends", self.name) end

@@ -28,7 +28,7 @@ local function chosen(args)
       failure.fail(failure.WRONG_USE, "which model? give -m %s/MODEL", provider)
     end
   end
-  return adapters.adapter_of(args, provider)
+  return (adapters.adapter_of(args, provider))
 end
 
 -- The texts: an array. Blank lines have no vectors: behind one, lines and vectors no longer stand at the same places.

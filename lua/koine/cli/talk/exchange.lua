@@ -80,7 +80,8 @@ local function ask_alone(talk, said, args)
 end
 
 --- Says something (a string or an array of blocks) in a conversation and writes the answer: the exit code. `tools` is
--- of toolbox.open, nil for none; `about` is {model, system}, for the log. Raises the error of a call that fails.
+-- of toolbox.open, nil for none; `about` is {model, system, base_url}, for the log. Raises the error of a call that
+-- fails.
 function exchange.say(talk, said, args, about, tools)
   args.keeper.meter:take() -- what a failure took before
   local ask = tools and ask_with_tools or ask_alone

@@ -11,7 +11,7 @@ local terminal = require "koine.cli.terminal"
 local slashes = {}
 
 -- Name → {what stands behind it, what it does, function of the chat and of the words behind it}. The chat is {args,
--- name (the model's), talk (a conversation), editor}.
+-- name (the model's), base_url (the given one), talk (a conversation), editor}.
 local COMMANDS = {}
 
 -- The commands in the order of /help.
@@ -38,7 +38,8 @@ end }
 COMMANDS.model = { "[MODEL]", "goes on with another model, or says which it is", function(self, name)
   if name ~= "" then
     local whole = adapters.whole_name(self.args, name)
-    self.talk.adapter, self.name = adapters.adapter_of(self.args, whole), whole
+    self.talk.adapter, self.base_url = adapters.adapter_of(self.args, whole)
+    self.name = whole
   end
   terminal.say("%s", self.name)
 end }
