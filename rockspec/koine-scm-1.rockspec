@@ -321,6 +321,7 @@ build = {
     ["koine.cli.talk.chat"] = "lua/koine/cli/talk/chat.lua",
     ["koine.cli.talk.code_block"] = "lua/koine/cli/talk/code_block.lua",
     ["koine.cli.talk.embed"] = "lua/koine/cli/talk/embed.lua",
+    ["koine.cli.talk.ending"] = "lua/koine/cli/talk/ending.lua",
     ["koine.cli.talk.exchange"] = "lua/koine/cli/talk/exchange.lua",
     ["koine.cli.talk.meter"] = "lua/koine/cli/talk/meter.lua",
     ["koine.cli.talk.slashes"] = "lua/koine/cli/talk/slashes.lua",

@@ -8,6 +8,7 @@ local strerror = require "spec.support.strerror"
 
 local KEY = kit.KEY
 local TEXT = string.rep("All that glitters. ", 200)
+local CUT = "koine: the answer was cut at its maximum (max_tokens): raise --max-tokens\n"
 local PNG, PDF = "\x89PNG\r\n\x1A\n\0\1", "%PDF-1.4\n\0\1"
 
 describe("koine", function()
@@ -151,13 +152,20 @@ describe("koine", function()
 
     it("says what was refused, cut or left out", function()
       local r = run_there({ "ask", "Hm?" }, { { content = "No.", stop_reason = "refusal" } })
-      assert.are.same({ 4, "No.\n", "koine: the answer is not whole: refusal\n" }, { r.code, r.out, r.err })
+      assert.are.same({ 4, "No.\n", "koine: the model refused\n" }, { r.code, r.out, r.err })
       r = run_there({ "ask", "Hm?" }, { { content = "Well, ", stop_reason = "max_tokens" } })
-      assert.are.same({ 0, "Well, \n", "koine: the answer is not whole: max_tokens\n" }, { r.code, r.out, r.err })
+      assert.are.same({ 0, "Well, \n", CUT }, { r.code, r.out, r.err })
+      r = run_there({ "ask", "Hm?" }, { { content = { { type = "refusal", text = "Not this." } } } })
+      assert.are.same({ 4, "koine: the model refused: Not this.\n" }, { r.code, r.err })
+      r = run({ "ask", "-m", "gemini/gemini-2.5-pro", "--base-url", bench.server.url .. "/v1beta", "Hm?" },
+        { { reply = { body = '{"promptFeedback":'
+        .. '{"blockReason":"SAFETY","blockReasonMessage":"Not this."},"usageMetadata":{"promptTokenCount":3}}' } } },
+        { env = { GEMINI_API_KEY = KEY } })
+      assert.are.same({ 4, "koine: a filter stopped the answer (sensitive): Not this.\n" }, { r.code, r.err })
       r = run_there({ "ask", "-m", "openai/gpt-4.1", "Hm?" },
         { { content = { { type = "refusal", text = "I must not." } } } }, { env = { OPENAI_API_KEY = KEY } })
       assert.are.equal(4, r.code)
-      assert.are.equal("koine: refused: I must not.\nkoine: the answer is not whole: refusal\n", r.err)
+      assert.are.equal("koine: the model refused: I must not.\n", r.err)
       r = run_there({ "ask", "-m", "openai/o3", "-o", "temperature=0.5", "-o", "api=chat", "Hm?" },
         { { content = "Ah." } }, { env = { OPENAI_API_KEY = KEY } })
       assert.are.same({ 0, "koine: warning: temperature: the model refuses it: left out\n" }, { r.code, r.err })

@@ -3,6 +3,7 @@
 
 local adapters = require "koine.cli.adapters"
 local editor = require "koine.cli.terminal.editor"
+local ending = require "koine.cli.talk.ending"
 local failure = require "koine.cli.failure"
 local input = require "koine.cli.input"
 local koine = require "koine"
@@ -49,7 +50,12 @@ end
 -- In the terminal --------------------------------------------------------------------------------------------------
 
 -- One task: the exit code. Raises the error of a run that fails.
-local function once(self, said) return work.code(work.task(self, said)) end
+local function once(self, said)
+  local result = work.task(self, said)
+  local line = result.status ~= "stopped" and result.response and ending.of(result.response)
+  if line then terminal.say("%s", line) end
+  return work.code(result)
+end
 
 local function begin(args, executor)
   local adapter = adapters.adapter_of(args, adapters.model_of(args))

@@ -2,6 +2,7 @@
 -- model may use tools first: those of files of Lua, or of servers.
 
 local adapters = require "koine.cli.adapters"
+local ending = require "koine.cli.talk.ending"
 local exchange = require "koine.cli.talk.exchange"
 local failure = require "koine.cli.failure"
 local input = require "koine.cli.input"
@@ -43,7 +44,8 @@ local function write_value(value, response, err, args, keep)
   local kept = not response or keep()
   if value ~= nil then return exchange.code_of(response, kept) end
   if not err then failure.fail(failure.FAILED, "no value: the model did not come to an end") end
-  if err.code == "refused" then failure.fail(failure.REFUSED, "%s", err.message) end
+  if response and err.code == "refused" then failure.fail(failure.REFUSED, "%s", ending.refusal(response)) end
+  if response and err.code == "truncated" then failure.fail(failure.FAILED, "%s", (ending.of(response))) end
   error(err, 0)
 end
 

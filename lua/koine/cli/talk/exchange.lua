@@ -2,6 +2,7 @@
 -- it.
 
 local code_block = require "koine.cli.talk.code_block"
+local ending = require "koine.cli.talk.ending"
 local failure = require "koine.cli.failure"
 local json = require "koine.cli.json"
 local terminal = require "koine.cli.terminal"
@@ -13,16 +14,14 @@ local exchange = {}
 -- Writes what the answer has beside its text; returns the exit code.
 local function notes_on(response)
   for _, note in ipairs(response.warnings) do
-    terminal.say("warning: %s: %s", note.field or note.code, note.message)
+    if not ending.explains(response, note) then
+      terminal.say("warning: %s: %s", note.field or note.code, note.message)
+    end
   end
-  local reason = response.stop_reason
-  if response.degenerate then terminal.say "the answer is empty" end
-  if reason == "end_turn" or reason == "stop_sequence" then return 0 end
-  for _, block in ipairs(response.content) do
-    if block.type == "refusal" then terminal.say("refused: %s", block.text) end
-  end
-  terminal.say("the answer is not whole: %s", reason)
-  return (reason == "refusal" or reason == "sensitive") and failure.REFUSED or 0
+  local line, code = ending.of(response)
+  if response.degenerate and code == 0 then terminal.say "the answer is empty" end
+  if line then terminal.say("%s", line) end
+  return code
 end
 
 --- The exit code of an answer that was kept (true) or not; says what the answer has beside its text.

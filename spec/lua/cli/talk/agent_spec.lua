@@ -37,6 +37,15 @@ describe("koine agent", function()
     assert.equal(3, #core.decode(bench.server:requests()[2].body).messages)
   end)
 
+  it("says that the model refused, or that an answer was cut", function()
+    local refusal = { content = { { type = "refusal", text = "No." } } }
+    local r = bench.run_there({ "agent", "-C", bench.dir, "x" }, { refusal })
+    assert.same({ 4, "koine: the model refused: No.\n" }, { r.code, r.err })
+    r = bench.run_there({ "agent", "-C", bench.dir, "x" }, { { content = "Well, ", stop_reason = "max_tokens" } })
+    assert.same({ 0, "Well, \n", "koine: the answer was cut at its maximum (max_tokens): raise --max-tokens\n" },
+      { r.code, r.out, r.err })
+  end)
+
   it("says what is wrong", function()
     assert.equal(2, bench.run_there({ "agent", "-C", bench.dir .. "/none", "x" }, {}).code)
     assert.equal(2, bench.run_there({ "agent", "--acp", "x" }, {}).code)

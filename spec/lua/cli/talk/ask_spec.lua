@@ -34,7 +34,7 @@ describe("koine", function()
       r = run_there({ "ask", "--extract", "Hm?" }, { { content = "```\nrm -r /tmp/x", stop_reason = "max_tokens" } })
       assert.are.same({ 1, "" }, { r.code, r.out })
       assert.are.equal("```\nrm -r /tmp/x\nkoine: --extract: the block of code has no end\n"
-        .. "koine: the answer is not whole: max_tokens\n", r.err)
+        .. "koine: the answer was cut at its maximum (max_tokens): raise --max-tokens\n", r.err)
       r = run_there({ "ask", "-x", "Hm?" }, { { content = "No.", stop_reason = "refusal" } })
       assert.are.same({ 4, "" }, { r.code, r.out })
     end)
