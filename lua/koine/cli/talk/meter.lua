@@ -29,7 +29,7 @@ end
 
 --- A meter; its `observer` is for the adapters. `to` (function of one record, nil: none) gets all records, too.
 function meter.new(to)
-  local self = setmetatable({ unknown = {}, all = { seconds = 0 } }, metatable)
+  local self = setmetatable({ unknown = {}, all = { seconds = 0, partial = {} } }, metatable)
   self.observer = koine.observe.new { to = function(record)
     if record.type == "chat" then take_chat(self, record) end
     if to then to(record) end
@@ -45,7 +45,7 @@ function methods:take()
   for _, name in ipairs { "input", "output", "cost" } do
     if not self.unknown[name] then taken[name] = self[name] end
     if taken[name] then self.all[name] = (self.all[name] or 0) + taken[name] end
-    self.all.partial = self.all.partial or self.began ~= nil and not taken[name]
+    if self.began and not taken[name] then self.all.partial[name] = true end
     self[name] = nil
   end
   self.all.seconds = self.all.seconds + (taken.seconds or 0)
@@ -53,15 +53,19 @@ function methods:take()
   return taken
 end
 
---- The sum of all that was taken: {seconds, input, output, cost, partial = true where a call is not in all of them}.
+--- The sum of all that was taken: {seconds, input, output, cost, partial = {NAME = true for each of the last three that
+-- misses a call}}.
 function methods:total() return self.all end
 
---- The words for what was taken: "12 tokens in, 34 out, $0.000123, 1.2 s".
+--- The words for what was taken: "12 tokens in, 34 out, $0.000123, 1.2 s"; "at least" before a figure that misses a
+-- call.
 function meter.words(taken)
-  local function count(n) return n and ("%d"):format(n) or "?" end
-  return ("%s%s tokens in, %s out, %s, %.1f s"):format(taken.partial and "at least " or "", count(taken.input),
-    count(taken.output),
-    taken.cost and ("$%.6f"):format(taken.cost) or "price unknown", taken.seconds or 0)
+  local function figure(name, format, unknown)
+    if not taken[name] then return unknown end
+    return (taken.partial and taken.partial[name] and "at least " or "") .. format:format(taken[name])
+  end
+  return ("%s tokens in, %s out, %s, %.1f s"):format(figure("input", "%d", "?"), figure("output", "%d", "?"),
+    figure("cost", "$%.6f", "price unknown"), taken.seconds or 0)
 end
 
 --- Says what was taken, where a person sees both the answer and this, or in any case (`always`).

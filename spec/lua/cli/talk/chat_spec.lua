@@ -117,6 +117,13 @@ describe("koine chat", function()
       assert.are.same({ "other", "Be brief.", 3 }, { body.model, body.system, #body.messages })
     end)
 
+    it("/cost says \"at least\" of the figures that miss a call, and of no others", function()
+      local r = chat({ { content = "One." }, { content = "Two." } }, "a\n/model anthropic/unknown\nb\n/cost\n")
+      assert.is_truthy(r.err:find("\nkoine: %d+ tokens in, %d+ out, at least %$0%.%d+, %d+%.%d s\n$"), r.err)
+      r = chat({ { content = "One." } }, "a\n/cost\n", "-m", "anthropic/unknown")
+      assert.is_truthy(r.err:find("^koine: %d+ tokens in, %d+ out, price unknown, %d+%.%d s\n$"), r.err)
+    end)
+
     it("sends invalid UTF-8 repaired, and says so", function()
       local r = chat({ { content = "Ah." } }, "caf\xE9\n")
       assert.are.same({ "Ah.\n", "koine: the line: not UTF-8; what is wrong goes out as U+FFFD\n" }, { r.out, r.err })
