@@ -32,6 +32,7 @@ demo() {
 # 1. make install
 make --no-print-directory BUILD="$build" PREFIX=/usr DESTDIR="$tmp/dest" install >"$tmp/log" || { cat "$tmp/log"; exit 1; }
 demo install "$tmp/dest/usr/share/lua/5.4" "$tmp/dest/usr/lib/lua/5.4"
+(cd "$tmp" && env -u LUA_PATH -u LUA_CPATH "$lua" "$tmp/dest/usr/bin/koine" --version >out) || fail "install: koine finds no modules"
 
 # 2. a C program with everything in it: Lua linked statically, libcurl dynamically, no file of Koine's at run time
 mkdir "$tmp/embed" "$tmp/empty"

@@ -5,6 +5,7 @@ local cjson = require "cjson"
 local cli = require "spec.support.cli"
 local first_word = require "koine.cli.arguments.first_word"
 local kit = require "spec.lua.cli.kit"
+local koine = require "koine"
 
 local AH = { { content = "Ah." } }
 
@@ -105,6 +106,29 @@ describe("koine", function()
     end
     assert.are.equal(18, commands)
     assert.are.equal(run({ "ask", "--help" }).out, run({ "help", "ask" }).out)
+  end)
+
+  it("finds Koine beside itself where Lua finds none, and says in one line where it is not there either", function()
+    local lfs, lua = require "lfs", os.getenv "KOINE_LUA" or "lua5.4"
+    local here = lfs.currentdir() .. "/"
+    local function whole(path) return path:sub(1, 1) == "/" and path or here .. path end
+    local core = whole(assert(package.searchpath("koine.core", package.cpath)))
+    local function try()
+      -- From another folder: paths of the checkout lead nowhere.
+      local pipe = assert(io.popen(("cd '%s' && LUA_PATH='./none/?.lua' LUA_CPATH='./none/?.so' %s bin/koine --version"
+        .. " 2>&1"):format(bench.dir, lua)))
+      local out = pipe:read "a"
+      local _, _, code = pipe:close()
+      return { code, out }
+    end
+    os.execute(("cd '%s' && mkdir -p bin share/lua/5.4 lib/lua/5.4/koine && cp '%sbin/koine' bin/koine")
+      :format(bench.dir, here))
+    assert.are.same({ 1, "koine: cannot load 'koine' (is LUA_PATH set?): module 'koine' not found\n" }, try())
+    assert(lfs.link(here .. "lua/koine", bench.dir .. "/share/lua/5.4/koine", true))
+    assert.are.same({ 1, "koine: cannot load 'koine.core' (is LUA_CPATH set?): module 'koine.core' not found\n" },
+      try())
+    assert(lfs.link(core, bench.dir .. "/lib/lua/5.4/koine/core.so", true))
+    assert.are.same({ 0, "koine " .. koine.version .. "\n" }, try())
   end)
 
   it("loads little for --version and --help", function()
