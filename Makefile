@@ -143,19 +143,21 @@ sharedir = $(DESTDIR)$(PREFIX)/share/koine
 luadir  = $(DESTDIR)$(PREFIX)/share/lua/5.4
 moddir  = $(libdir)/lua/5.4
 
-# What an older version put there would be found before what is new.
+# What an older version put there would be found before what is new. Where Lua does not look by itself, the last lines
+# say what a shell needs.
 install: $(MODULE) $(LIB)
-	rm -rf $(luadir)/koine $(moddir)/koine $(sharedir)
-	install -d $(bindir) $(incdir) $(libdir)/pkgconfig $(moddir)/koine
-	install -m 755 bin/koine $(bindir)/koine
-	install -m 644 src/embed/koine.h $(incdir)/koine.h
-	install -m 644 $(LIB) $(libdir)/libkoine.a
-	printf '%s\n' 'prefix=$(PREFIX)' 'Name: koine' 'Description: One Lua API for every LLM provider, for Lua 5.4' \
+	@rm -rf $(luadir)/koine $(moddir)/koine $(sharedir)
+	@install -d $(bindir) $(incdir) $(libdir)/pkgconfig $(moddir)/koine
+	@install -m 755 bin/koine $(bindir)/koine
+	@install -m 644 src/embed/koine.h $(incdir)/koine.h
+	@install -m 644 $(LIB) $(libdir)/libkoine.a
+	@printf '%s\n' 'prefix=$(PREFIX)' 'Name: koine' 'Description: One Lua API for every LLM provider, for Lua 5.4' \
 	  'Version: $(VERSION)' 'Requires: $(LUA_PC) libcurl >= 7.84' 'Cflags: -I$${prefix}/include' \
 	  'Libs: -L$${prefix}/lib -lkoine -ldl -lm -lpthread' >$(libdir)/pkgconfig/koine.pc
-	install -m 755 $(MODULE) $(moddir)/koine/core.so
-	set -e; for f in $(LUA_SRC); do install -D -m 644 $$f $(luadir)/$${f#lua/}; done
-	set -e; for f in $(TYPES); do install -D -m 644 $$f $(sharedir)/$$f; done
+	@install -m 755 $(MODULE) $(moddir)/koine/core.so
+	@set -e; for f in $(LUA_SRC); do install -D -m 644 $$f $(luadir)/$${f#lua/}; done
+	@set -e; for f in $(TYPES); do install -D -m 644 $$f $(sharedir)/$$f; done
+	@LUA='$(LUA)' tools/installed_where.sh '$(abspath $(PREFIX))'
 
 uninstall:
 	rm -rf $(luadir)/koine $(moddir)/koine $(sharedir)
