@@ -74,8 +74,8 @@ local function talk(self, report)
       local ok, code = pcall(once, self, input.as_text(line, "the line"))
       if not ok and (not terminal.input or type(code) == "table" and code.exit == failure.CLOSED_PIPE) then
         error(code, 0)
-      elseif not ok then
-        report(code)
+      elseif not ok and report(code) == failure.INTERRUPTED then
+        terminal.say "cancelled; the task is not in the history"
       end
     end
   end

@@ -43,6 +43,7 @@ local function say(self, text)
   local said = input.as_text(text, "the line")
   if self.template then said = self.template:question(said) end
   local about = { model = self.name, system = self.args.system, base_url = self.base_url }
+  self.asked_at = #self.talk.history
   return exchange.say(self.talk, said, self.args, about, self.tools)
 end
 
@@ -54,6 +55,11 @@ local function take(self, text)
   if command == "multi" then return say(self, lines_to(self, rest ~= "" and rest or "/end")) end
   slashes.run(self, command, rest)
   return 0
+end
+
+-- Says what an interrupt left of a question.
+local function say_cancelled(self)
+  if #self.talk.history == self.asked_at then terminal.say "cancelled; the question is not in the history" end
 end
 
 -- Whether a failure ends the chat: behind a pipe, and where nobody reads any more.
@@ -74,9 +80,14 @@ function chat.command(args, report)
   self.tools, self.editor = tools, editor.new()
   if terminal.input then terminal.say("%s; /help lists commands, Ctrl-D ends", self.name) end
   for text in next_text, self do
+    self.asked_at = nil
     local ok, code, last = pcall(take, self, text)
     if not ok and is_over(code) then error(code, 0) end -- else the user can try something else
-    if not ok then report(code) elseif last or is_over() and code ~= 0 then return code end
+    if not ok then
+      if report(code) == failure.INTERRUPTED then say_cancelled(self) end
+    elseif last or is_over() and code ~= 0 then
+      return code
+    end
   end
   return 0
 end

@@ -54,6 +54,23 @@ describe("koine agent", function()
     assert.same({ 0, true }, { r.code, r.err:find "stopped: steps" ~= nil })
   end)
 
+  at_terminal("says after Ctrl-C that the task is not in the history, and goes on", function()
+    local cut = { content = ("All that glitters. "):rep(200), chunk = 10, fault = { stall_after = 3000 } }
+    assert(bench.server:script { cut, DONE })
+    local child = cli.start({ "agent", "--base-url", bench.server.url, "-C", bench.dir },
+      { env = { ANTHROPIC_API_KEY = kit.KEY, KOINE_MODEL = "anthropic/claude-sonnet-4-5" }, terminal = true })
+    child:expect("out", "> ")
+    child:write "one\n"
+    child:expect("out", "All that glitters.")
+    child:write "\3"
+    child:expect("out", "koine: cancelled; the task is not in the history\r\n> ")
+    child:write "two\n"
+    child:expect("out", "It is done.")
+    assert.equal(1, #core.decode(bench.server:requests()[2].body).messages)
+    child:write "/quit\n"
+    assert.equal(0, child:wait().code)
+  end)
+
   at_terminal("asks before a change: no, then always", function()
     local again = call("write_file", { path = "b.txt", content = "x" })
     assert(bench.server:script { WRITE, WRITE, again, DONE })

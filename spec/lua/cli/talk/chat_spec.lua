@@ -163,7 +163,7 @@ describe("koine chat", function()
       child:write "hi\n"
       child:expect("out", "All that glitters.")
       child:write "\3"
-      child:expect("out", "\r\n> ")
+      child:expect("out", "\r\nkoine: cancelled; the question is not in the history\r\n> ")
       child:write "there?\n"
       child:expect("out", "Still here.\r\nkoine: ")
       child:expect("out", " s\r\n> ")
