@@ -108,6 +108,28 @@ describe("koine", function()
     assert.are.equal(run({ "ask", "--help" }).out, run({ "help", "ask" }).out)
   end)
 
+  it("names what options take as docs/cli.md does, in a column that holds it", function()
+    local file <close> = assert(io.open "docs/cli.md")
+    local page = file:read "a"
+    local all = {}
+    for name in run({ "--help" }).out:match "Commands:(.*)Examples:":gmatch "\n   ([%l-]+) %s+%u" do
+      local help = run({ name, "--help" }).out:match "^(.-)\nExamples?:"
+      assert.is_truthy(name == "help" or not help:find "<%l", name) -- that one is argparse's
+      for line in help:match "Options:.*":gmatch "[^\n]+" do
+        assert.is_truthy(line:find "^%S" or line:find "^   .-  +%S" or #line < 30, line)
+      end
+      all[#all + 1] = help
+    end
+    local helps, count = table.concat(all, "\n") .. "\n", 0
+    for row in page:gmatch "\n| (`%-[^|]*) |" do
+      for option in row:gmatch "%-%-[%l-]+ %u[%u/=]*" do
+        assert.is_truthy(helps:find("[ \n]" .. option:gsub("%p", "%%%0") .. "[ ,\n]"), option)
+        count = count + 1
+      end
+    end
+    assert.are.equal(18, count)
+  end)
+
   it("finds Koine beside itself where Lua finds none, and says in one line where it is not there either", function()
     local lfs, lua = require "lfs", os.getenv "KOINE_LUA" or "lua5.4"
     local here = lfs.currentdir() .. "/"

@@ -3,14 +3,18 @@
 local koine = require "koine"
 local options = require "koine.cli.arguments.options"
 
+local argument, option = options.argument, options.option
+
 local function ask(command)
   options.model(command)
   options.talk(command)
-  command:argument("prompt", "The question, appended to the standard input."):args "*"
-  command:option("-f --file -a --attachment", "Attach a text, an image or a document: a file, a URL, - for the input.")
+  argument(command, "PROMPT", "The question, appended to the standard input."):args "*"
+  option(command, "-f --file -a --attachment FILE",
+    "Attach a text, an image or a document: a file, a URL, - for the input.")
     :count "*"
   command:flag("-x --extract", "Write only the first block of code of the answer.")
-  command:option("--schema", "Write JSON of this shape: \"name, age int\", or a file of JSON Schema (NAME.json).")
+  option(command, "--schema SHAPE",
+    "Write JSON of this shape: \"name, age int\", or a file of JSON Schema (NAME.json).")
   command:flag("--json", "Write the whole Response as JSON.")
   command:epilog [[
 Examples:
@@ -40,12 +44,12 @@ end
 
 local function agent(command)
   options.model(command)
-  command:argument("prompt", "The task (else one a line from the standard input; /quit ends)."):args "*"
-  command:option("-C --directory", "The directory to work in (default: this one)."):overwrite(false)
-  command:option("--max-steps", "The maximum number of model calls of a task (50)."):convert(options.value_of)
+  argument(command, "TASK", "The task (else one a line from the standard input; /quit ends).", "prompt"):args "*"
+  option(command, "-C --directory DIR", "The directory to work in (default: this one)."):overwrite(false)
+  option(command, "--max-steps N", "The maximum number of model calls of a task (50)."):convert(options.value_of)
   command:flag("-y --yes", "Ask for nothing.")
   command:flag("--acp", "Serve an editor on standard input and output (Agent Client Protocol).")
-  command:option("--sessions", "With --acp: a directory to keep sessions in.")
+  option(command, "--sessions DIR", "With --acp: a directory to keep sessions in.")
   command:epilog [[
 Examples:
   koine agent "Why does the test fail? Repair it."
@@ -56,11 +60,12 @@ end
 
 local function embed(command)
   options.online(command)
-  command:argument("text", "Texts, each as one argument (else the lines of the standard input)."):args "*"
-  command:option("-m --model", "PROVIDER/MODEL, or PROVIDER (else the first provider with a key and embeddings).")
-  command:option("--dimensions", "The width of the vectors."):convert(options.value_of)
-  command:option("--purpose", "query, document, similarity, classification, clustering or code_query.")
-  command:option("--truncate", "end or start: cut texts that are too long, where the provider can.")
+  argument(command, "TEXT", "Texts, each as one argument (else the lines of the standard input)."):args "*"
+  option(command, "-m --model PROVIDER[/MODEL]",
+    "The model, or the usual one of a provider (else the first provider with a key and embeddings).")
+  option(command, "--dimensions N", "The width of the vectors."):convert(options.value_of)
+  option(command, "--purpose WORD", "query, document, similarity, classification, clustering or code_query.")
+  option(command, "--truncate WORD", "end or start: cut texts that are too long, where the provider can.")
   command:mutex(command:flag("--json", "Write the whole result as JSON."),
     command:flag("--packed", "Write the numbers as float32, little-endian, 4 bytes each."))
   command:epilog [[
@@ -72,12 +77,12 @@ end
 
 local function logs(command)
   command:argument("action", "list (default), or show ID."):args "?":choices { "list", "show" }
-  command:argument("id", "Of an exchange, or how it begins."):args "?"
-  command:option("--log", "The log (else KOINE_LOG, or that of the settings).")
-  command:option("-n --number", "List so many, the last ones (10; 0: all)."):convert(options.integer("-n", 0))
-  command:option("-q --search", "Only exchanges whose question or answer holds this text.")
-  command:option("-m --model", "Only those of models whose name holds this text.")
-  command:option("--cid", "Only those of the conversation whose id begins so.")
+  argument(command, "ID", "Of an exchange, or how it begins."):args "?"
+  option(command, "--log FILE", "The log (else KOINE_LOG, or that of the settings).")
+  option(command, "-n --number N", "List so many, the last ones (10; 0: all)."):convert(options.integer("-n", 0))
+  option(command, "-q --search TEXT", "Only exchanges whose question or answer holds this text.")
+  option(command, "-m --model TEXT", "Only those of models whose name holds this text.")
+  option(command, "--cid ID", "Only those of the conversation whose id begins so.")
   command:flag("--json", "Write all that was kept, a line of JSON each.")
   command:epilog [[
 Examples:
@@ -88,11 +93,11 @@ Examples:
 end
 
 local function mcp(command)
-  command:argument("file", "A configuration of servers (mcp.json).")
-  command:argument("tool", "SERVER/TOOL: calls it."):args "?"
-  command:argument("arguments", "Its arguments, a JSON object (else none)."):args "?"
+  argument(command, "FILE", "A configuration of servers (mcp.json).")
+  argument(command, "SERVER/TOOL", "Calls this tool.", "tool"):args "?"
+  argument(command, "ARGUMENTS", "Its arguments, a JSON object (else none)."):args "?"
   command:flag("--json", "Write all fields as JSON.")
-  command:option("--timeout", "Seconds for a server to start (30), or for the call."):convert(options.seconds)
+  option(command, "--timeout SECONDS", "Seconds for a server to start (30), or for the call."):convert(options.seconds)
   command:epilog [[
 Examples:
   koine mcp mcp.json
@@ -102,7 +107,7 @@ end
 
 local function models(command)
   options.online(command)
-  command:argument("provider", "As in PROVIDER/MODEL."):args "?"
+  argument(command, "PROVIDER", "As in PROVIDER/MODEL."):args "?"
   command:flag("--json", "Write all fields of the models as JSON.")
   command:epilog [[
 Examples:
@@ -112,7 +117,7 @@ Examples:
 end
 
 local function templates(command)
-  command:argument("name", "Show this one."):args "?"
+  argument(command, "NAME", "Show this one."):args "?"
   command:epilog [[
 Examples:
   koine templates
@@ -130,7 +135,7 @@ end
 
 local function pull(command)
   options.online(command)
-  command:argument("model", "A model of Ollama's, or PROVIDER/MODEL.")
+  argument(command, "[PROVIDER/]MODEL", "A model of Ollama's.", "model")
   command:epilog [[
 Example: koine pull qwen3:4b
 After Ctrl-C the server keeps the pieces that it has; the same command goes on from there.]]
@@ -155,16 +160,16 @@ end
 local function usage(command)
   options.online(command)
   local names = logins()
-  command:argument("provider", table.concat(names, ", ") .. ": the others have no quotas."):args "?"
+  argument(command, "PROVIDER", table.concat(names, ", ") .. ": the others have no quotas."):args "?"
   command:flag("--json", "Write the whole report as JSON.")
   command:epilog(("Examples: koine usage; koine usage --json %s | jq '.limits[].amount'"):format(names[1]))
 end
 
 local function trace(command)
-  command:argument("file", "A file that koine.observe.jsonl wrote.")
-  command:option("-t --trace", "Only the trace whose id begins so.")
+  argument(command, "FILE", "A file that koine.observe.jsonl wrote.")
+  option(command, "-t --trace ID", "Only the trace whose id begins so.")
   command:mutex(
-    command:option("--html", "Write a page to this file instead (-: the output): a waterfall of all spans."),
+    option(command, "--html PAGE", "Write a page to this file instead (-: the output): a waterfall of all spans."),
     command:flag("--follow", "Write a line for each span when it ends, until Ctrl-C; the file may come later."))
   command:epilog "Examples: koine trace run.jsonl -t 0af76519; koine trace run.jsonl --html run.html"
 end
@@ -176,9 +181,9 @@ local function doctor(command)
 end
 
 local function serve_loopback(command)
-  command:mutex(command:option("--script", "JSON file with the answers to play."),
+  command:mutex(option(command, "--script FILE", "JSON file with the answers to play."),
     command:flag("--echo", "Repeat each message (default without --script)."))
-  command:option("--port", "Port to listen on (default: a free one)."):convert(options.integer("--port", 1, 65535))
+  option(command, "--port N", "Port to listen on (default: a free one)."):convert(options.integer("--port", 1, 65535))
   command:epilog [[
 Examples:
   koine serve-loopback --port 8080
@@ -188,8 +193,8 @@ end
 
 local function cassette(command)
   command:argument("action", "check"):choices { "check" }
-  command:argument("files", "Cassettes."):args "+"
-  command:option("--allow", "A text that may stay, though it looks like a credential."):count "*"
+  argument(command, "FILE", "Cassettes.", "files"):args "+"
+  option(command, "--allow TEXT", "A text that may stay, though it looks like a credential."):count "*"
   command:epilog [[
 Example: koine cassette check spec/tapes/*.json]]
 end

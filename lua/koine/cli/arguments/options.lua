@@ -27,9 +27,23 @@ function options.seconds(word)
   return nil, ("--timeout: seconds expected, got %q"):format(word)
 end
 
+--- Adds an argument of a command, and returns it, argparse's. Its name in `args` is `target`, by default `name` in
+-- lower case.
+function options.argument(command, name, about, target)
+  return command:argument(name, about):argname(name):target(target or name:lower())
+end
+
+--- Adds an option of a command, given by its names and what it takes, "-f --file FILE", and returns it, argparse's.
+function options.option(command, usage, about)
+  local names, argname = usage:match "^(.*) (%S+)$"
+  return command:option(names, about):argname(argname)
+end
+local option = options.option
+
 -- An option of a command that becomes one of the adapter's constructor.
-local function gives(command, flag, about, name, convert)
-  command:option(flag, about):action(function(args, _, word)
+local function gives(command, usage, about, name, convert)
+  local flag = usage:match "^%S+"
+  option(command, usage, about):action(function(args, _, word)
     table.insert(args.given, { name, (convert or value_of)(word), flag = flag, word = word })
   end)
 end
@@ -43,20 +57,21 @@ end
 
 --- Of commands that talk to providers.
 function options.online(command)
-  command:option("-o --option", "NAME=VALUE: any option of the adapter's constructor."):count "*":target "given":init {}
+  option(command, "-o --option NAME=VALUE", "Any option of the adapter's constructor."):count "*":target "given":init {}
     :convert(assignment)
-  gives(command, "--base-url", "URL of the server, instead of the provider's own.", "base_url")
-  gives(command, "--timeout", "Seconds for the whole call.", "timeout")
-  gives(command, "--retries", "Number of retries (2).", "retry", function(n) return { max = value_of(n) } end)
+  gives(command, "--base-url URL", "URL of the server, instead of the provider's own.", "base_url")
+  gives(command, "--timeout SECONDS", "Seconds for the whole call.", "timeout")
+  gives(command, "--retries N", "Number of retries (2).", "retry", function(n) return { max = value_of(n) } end)
 end
 
 --- Of commands that talk to models.
 function options.model(command)
   options.online(command)
-  command:option("-m --model", "PROVIDER/MODEL or an alias (else KOINE_MODEL, the settings, the first key).")
-  command:option("-s --system", "The system prompt.")
-  gives(command, "--max-tokens", "The maximum number of tokens of the answer.", "max_tokens")
-  gives(command, "--thinking", "low, medium, high, …, a number of tokens, or off.", "thinking", function(word)
+  option(command, "-m --model PROVIDER/MODEL",
+    "The model, or an alias of one (else KOINE_MODEL, the settings, the first key).")
+  option(command, "-s --system TEXT", "The system prompt.")
+  gives(command, "--max-tokens N", "The maximum number of tokens of the answer.", "max_tokens")
+  gives(command, "--thinking WORD", "low, medium, high, …, a number of tokens, or off.", "thinking", function(word)
     return tonumber(word) and { budget_tokens = value_of(word) } or word ~= "off" and word
   end)
   command:mutex(command:flag("--stream", "Write the answer as it arrives (default on a terminal)."),
@@ -72,17 +87,18 @@ end
 
 --- Of `ask` and `chat`.
 function options.talk(command)
-  command:option("-t --template", "Ask as this template says: a name, or a path of a .lua or .txt file.")
-  command:option("-p --param", "NAME=VALUE: a parameter of the template."):count "*":convert(parameter)
-  command:option("-T --tools", "Let the model call the tools that this Lua file returns."):count "*"
-  command:option("--mcp", "Let the model use the tools of the servers of this file (mcp.json)."):count "*"
+  option(command, "-t --template TEMPLATE", "Ask as this template says: a name, or a path of a .lua or .txt file.")
+  option(command, "-p --param NAME=VALUE", "A parameter of the template."):count "*":convert(parameter)
+  option(command, "-T --tools FILE", "Let the model call the tools that this Lua file returns."):count "*"
+  option(command, "--mcp FILE", "Let the model use the tools of the servers of this file (mcp.json)."):count "*"
   command:flag("-y --yes", "Do not ask before a tool runs.")
   command:flag("-u --usage", "Say after each answer what it took, on a terminal or not.")
   command:mutex(
-    command:option("--log", "Keep questions and answers in this file: .db, .sqlite or lines of JSON (else KOINE_LOG)."),
+    option(command, "--log FILE",
+      "Keep questions and answers in this file: .db, .sqlite or lines of JSON (else KOINE_LOG)."),
     command:flag("--no-log", "Keep nothing, whatever KOINE_LOG and the settings say."))
   command:mutex(command:flag("-c --continue", "Go on with the last conversation of the log."),
-    command:option("--cid", "Go on with the conversation whose id begins so."))
+    option(command, "--cid ID", "Go on with the conversation whose id begins so."))
 end
 
 return options

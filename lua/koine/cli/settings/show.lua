@@ -38,7 +38,7 @@ local function shown(options)
   return copy
 end
 
-local function write(label, value) terminal.out(("%-10s %s\n"):format(label, value)) end
+local function write(label, value) terminal.out(("%-11s %s\n"):format(label, value)) end
 
 --- The command `config`: the exit code.
 function show.config(args)

@@ -151,9 +151,9 @@ describe("koine's settings", function()
       anthropic = { headers = { ["x-a"] = "hush" }, extra = { token = "hush", n = { 1 } } } } }]],
       { "config" })
     assert.are.equal(0, r.code, r.err)
-    assert.are.equal(("file       %s\ntemplates  %s\nmodel      a\nlog        -\nalias      a = openai/b\n"
-      .. 'provider   anthropic = {"extra":{"n":[1],"token":"[redacted]"},"headers":"[redacted]"}\n'
-      .. 'provider   openai = {"key":{"command":["pass","…"]},"timeout":60}\n'):format(config,
+    assert.are.equal(("file        %s\ntemplates   %s\nmodel       a\nlog         -\nalias       a = openai/b\n"
+      .. 'provider    anthropic = {"extra":{"n":[1],"token":"[redacted]"},"headers":"[redacted]"}\n'
+      .. 'provider    openai = {"key":{"command":["pass","…"]},"timeout":60}\n'):format(config,
       config:gsub("config.lua$", "templates")), r.out)
     os.remove(config)
     r = run(nil, { "config", "--json" })

@@ -118,8 +118,8 @@ describe("koine's templates", function()
     local r = run { "templates" }
     assert.is_truthy(r.out:find("^bad +[^\n]+bad.lua:1: [^\n]+\nsum +Sum up:\ntranslate +Translates.\n$"), r.out)
     r = run { "templates", "translate" }
-    assert.are.equal("file       " .. folder .. "/translate.lua\ntakes      -p language=…\ndescription Translates.\n"
-      .. 'system     Into $language.\nprompt     $input\ndefaults   {"language":"French"}\n', r.out)
+    assert.are.equal("file        " .. folder .. "/translate.lua\ntakes       -p language=…\ndescription Translates.\n"
+      .. 'system      Into $language.\nprompt      $input\ndefaults    {"language":"French"}\n', r.out)
     assert.are.equal(2, run({ "templates", "none" }).code)
   end)
 end)
