@@ -234,13 +234,15 @@ local BESIDE = { copilot = true } -- settings beside the answers of a script
 
 -- The answers of a script, without the settings beside them.
 local function list_of(answers)
-  if type(answers) ~= "table" then errors.argument("answers", "array of answers or \"echo\"", answers) end
+  if type(answers) ~= "table" then errors.argument("script", "array of answers or \"echo\"", answers) end
   local list = core.array {}
   for key, answer in next, answers do
     if not BESIDE[key] then list[key] = answer end
   end
   if not check.is_list(list) then
-    core.raise_argument("answers", "array of answers", "a table with holes or other keys")
+    local single = answers[1] == nil and type(next(list)) == "string"
+    core.raise_argument("script", "array of answers", single and "a single answer: write { { … } }"
+      or "a table with holes or other keys")
   end
   return list
 end

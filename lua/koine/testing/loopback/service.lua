@@ -60,7 +60,9 @@ local function answer_chat(state, endpoint, request, record)
   local answer = state.script:take(request.path, true)
     or state.script.echo and script.echo(script.history(body, endpoint.history))
   if not answer then
-    local message = ("the script is exhausted: it has %d answers, this is one request more"):format(state.script.count)
+    local count = state.script.count
+    local message = ("the script is exhausted: it has %d answer%s, this is one request more"):format(count,
+      count == 1 and "" or "s")
     return response.script_error(endpoint, message, record)
   end
   return played(state, endpoint, answer, request, body, record)
