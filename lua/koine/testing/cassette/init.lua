@@ -187,7 +187,8 @@ local function unknown(self, kept, compared, exhausted)
   if exhausted then return what .. " is left: all equal ones were played (repeats = true plays the last one again)" end
   local candidates = {}
   for i, one in ipairs(self.compared) do candidates[i] = { name = ("exchanges[%d]"):format(i), compared = one } end
-  return what .. ": " .. difference.words(candidates, compared)
+  return ("%s: %s (delete the file, or KOINE_CASSETTE=record records anew)"):format(what,
+    difference.words(candidates, compared))
 end
 
 -- Plays exchange number i.
@@ -304,7 +305,10 @@ local function write(self)
   local known = joined(self.known)
   programs.find_secrets(self, known)
   local new, talks = exchanges_of(self, known), programs.kept(self, known)
-  if self.mode == "extend" and #new == 0 and #talks == 0 then return true end
+  if #new == 0 and #talks == 0 then
+    if self.mode == "extend" then return true end
+    return nil, failure(self, "nothing was recorded")
+  end
   local base, err = base_of(self)
   if not base then return nil, err end
   local tape = {}
@@ -350,8 +354,8 @@ local function settle(self)
 end
 
 --- Ends the cassette: true; nil, err where a request was not on the tape, an exchange was not played (modes replay and
--- auto), or the file cannot be written: the old one then stays. An answer that is still read is kept as far as it came.
--- The same result every time.
+-- auto), nothing was recorded, or the file cannot be written: the old one then stays. An answer that is still read is
+-- kept as far as it came. The same result every time.
 function methods:finish()
   if not self.finished then
     self.finished, self.ended = true, true

@@ -100,7 +100,12 @@ describe("a cassette's file", function()
   end)
 
   it("that cannot be written is an error of finish", function()
-    local _, err = require("koine").testing.cassette.open("/nowhere/at/all.json", { mode = "record" }):finish()
+    local err
+    kit.serve({ kit.stream "live" }, function(url)
+      local tape = require("koine").testing.cassette.open("/nowhere/at/all.json", { mode = "record" })
+      assert(kit.claude(tape, { base_url = url }):chat("x", { stream = true }))
+      err = select(2, tape:finish())
+    end)
     assert.are.equal("other", err.kind)
     assert.is_truthy(err.message:find("/nowhere/at/all.json", 1, true), err.message)
   end)

@@ -175,6 +175,19 @@ describe("a cassette's file", function()
     assert.is_truthy(lines:find "}\n$")
   end)
 
+  it("is not written where nothing was recorded", function()
+    for _, mode in ipairs { "auto", "record" } do
+      local tape = kit.open { mode = mode }
+      local ok, err = tape:finish()
+      assert.is_nil(ok)
+      assert.is_truthy(err.message:find("nothing was recorded", 1, true))
+      assert.is_nil(kit.text())
+    end
+    kit.write {}
+    local _, err = kit.claude(kit.open { mode = "auto" }):chat "x"
+    assert.is_truthy(err.message:find("(delete the file, or KOINE_CASSETTE=record records anew)", 1, true))
+  end)
+
   it("names what was not played", function()
     kit.write { kit.exchange("a", kit.response "1"), kit.exchange("b", kit.response "2") }
     local tape = kit.open { mode = "replay" }
