@@ -4,12 +4,6 @@ local files = require "spec.support.files"
 local folders = require "spec.support.folder"
 local lfs = require "lfs"
 
-local CAPITAL = [[
-return function(adapter, country)
-  return assert(adapter:chat("What is the capital of " .. country .. "?")):text()
-end
-]]
-
 local function whole(paths)
   return (paths:gsub("[^;]+", function(path)
     return path:find "^/" and path or lfs.currentdir() .. "/" .. path:gsub("^%./", "")
@@ -27,7 +21,7 @@ describe("the page about testing", function()
     local name, code = page:match "```lua\n%-%- sketch: (spec/[%w_]+%.lua)\n(.-)```"
     local command = assert(page:match "```sh\n(lua5%.4 %$%(command %-v busted%) [^\n]*)\n")
     assert(lfs.mkdir(folder .. "/spec"))
-    files.write(folder .. "/capital.lua", CAPITAL)
+    files.write(folder .. "/capital.lua", page:match "```lua\n%-%- sketch: capital%.lua\n(.-)```")
     files.write(folder .. "/" .. name, code)
     local pipe = assert(io.popen(("cd '%s' && export LUA_PATH='./?.lua;%s' LUA_CPATH='%s' && %s 2>&1"):format(folder,
       whole(package.path), whole(package.cpath), (command:gsub("^lua5%.4", os.getenv "KOINE_LUA" or "lua5.4")))))
