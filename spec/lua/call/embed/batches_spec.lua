@@ -226,7 +226,7 @@ describe("embed", function()
     local adapter, asked
     adapter = kit.adapter("openai", { key = function()
       asked = (asked or 0) + 1
-      if asked == 2 then adapter:close() end
+      if asked == 3 then adapter:close() end
       return "test-key-of-embeddings"
     end })
     local result, err = adapter:embed({ "a", "b", "c", "d" }, { batch = 1 })
