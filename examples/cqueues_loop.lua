@@ -1,5 +1,5 @@
--- cqueues.lua: three concurrent questions in a cqueues controller, beside its other coroutines.
--- Usage: lua5.4 examples/cqueues.lua [provider/model]
+-- cqueues_loop.lua: three concurrent questions in a cqueues controller, beside its other coroutines.
+-- Usage: lua5.4 examples/cqueues_loop.lua [provider/model]
 local koine = require "koine"
 local cqueues = require "cqueues"
 

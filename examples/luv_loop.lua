@@ -1,5 +1,5 @@
--- luv.lua: three concurrent questions in libuv's event loop, beside its other handles.
--- Usage: lua5.4 examples/luv.lua [provider/model]
+-- luv_loop.lua: three concurrent questions in libuv's event loop, beside its other handles.
+-- Usage: lua5.4 examples/luv_loop.lua [provider/model]
 local koine = require "koine"
 local uv = require "luv"
 
