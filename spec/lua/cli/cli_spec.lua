@@ -351,6 +351,15 @@ describe("koine", function()
 
     it("echoes, until Ctrl-C", function() assert.are.equal("You said: Hm?\n", serve({}, { "Hm?" }).out) end)
 
+    it("ends without a word of its server's at Ctrl-C of a terminal", function()
+      local child = cli.start({ "serve-loopback" }, { terminal = true })
+      child:expect("out", "\n")
+      child:write "\3" -- to the whole process group
+      local r = child:wait()
+      assert.are.equal(130, r.code)
+      assert.is_truthy(r.out:find "^http://127%.0%.0%.1:%d+\r\n%^C\r\n$", r.out)
+    end)
+
     it("listens where it is told to, or says that it cannot", function()
       local taken <close> = assert(koine.testing.start())
       local r = run { "serve-loopback", "--port", tostring(taken.port) }

@@ -116,6 +116,30 @@ describe("koine.testing", function()
       assert.is_falsy(alive(tonumber(pid)))
     end)
 
+    it("leaves Ctrl-C to the program that started it", function()
+      local run = assert(io.popen(([[%s - 2>&1 <<'SCRIPT'
+        package.path, package.cpath = %q, %q
+        local server <close> = assert(require "koine".testing.start())
+        os.execute("kill -INT " .. server.pid)
+        print(server:reset())
+SCRIPT
+]]):format(os.getenv "KOINE_LUA" or "lua5.4", package.path, package.cpath)))
+      assert.are.equal("true\n", run:read "a")
+      run:close()
+    end)
+
+    it("runs by hand: ends without a word at Ctrl-C, where its standard input has no end", function()
+      local program = ("package.path, package.cpath = %q, %q; require 'koine.testing.loopback.main'")
+        :format(package.path, package.cpath):gsub("'", "'\\''")
+      local run = assert(io.popen(("sh -c 'echo $$; exec \"$0\" \"$@\"' %s -e '%s' 2>&1 </dev/null")
+        :format(os.getenv "KOINE_LUA" or "lua5.4", program)))
+      local pid = run:read "l"
+      assert.are.equal(pid, run:read "l":match " (%d+)$")
+      os.execute("kill -INT " .. pid)
+      assert.are.equal("", run:read "a")
+      assert.are.same({ nil, "exit", 130 }, { run:close() })
+    end)
+
     it("names lua-luv when it is missing", function()
       local cpath = package.cpath
       package.cpath = assert(package.searchpath("koine.core", cpath)):gsub("koine/core%.so$", "?.so")

@@ -33,6 +33,12 @@ local function serve()
   local left = uv.new_signal()
   left:start("sigpipe", function() end)
   left:unref()
+  -- Ctrl-C goes to the whole process group: the program that owns the pipe decides, else this one ends.
+  local interrupted = uv.new_signal()
+  interrupted:start("sigint", function()
+    if kind ~= "pipe" then os.exit(130) end
+  end)
+  interrupted:unref()
   io.stdout:write(("%d %d\n"):format(port, uv.os_getpid())) -- luv may give it as a float
   io.stdout:flush()
   uv.run()
