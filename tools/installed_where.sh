@@ -11,7 +11,7 @@ if env -u LUA_PATH -u LUA_CPATH -u LUA_PATH_5_4 -u LUA_CPATH_5_4 "${LUA:-lua5.4}
   os.exit(own ~= nil)" - "$prefix" </dev/null; then exit 0; fi
 cat <<LINES
 Lua does not look there by itself; these lines of a shell change that:
-export LUA_PATH='$prefix/share/lua/5.4/?.lua;$prefix/share/lua/5.4/?/init.lua;;'
-export LUA_CPATH='$prefix/lib/lua/5.4/?.so;;'
+export LUA_PATH="$prefix/share/lua/5.4/?.lua;$prefix/share/lua/5.4/?/init.lua;\${LUA_PATH:-;}"
+export LUA_CPATH="$prefix/lib/lua/5.4/?.so;\${LUA_CPATH:-;}"
 export PATH="$prefix/bin:\$PATH"
 LINES
