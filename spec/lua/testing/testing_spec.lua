@@ -131,7 +131,7 @@ SCRIPT
     it("runs by hand: ends without a word at Ctrl-C, where its standard input has no end", function()
       local program = ("package.path, package.cpath = %q, %q; require 'koine.testing.loopback.main'")
         :format(package.path, package.cpath):gsub("'", "'\\''")
-      local run = assert(io.popen(("sh -c 'echo $$; exec \"$0\" \"$@\"' %s -e '%s' 2>&1 </dev/null")
+      local run = assert(io.popen(("timeout 10 sh -c 'echo $$; exec \"$0\" \"$@\"' %s -e '%s' 2>&1 </dev/null")
         :format(os.getenv "KOINE_LUA" or "lua5.4", program)))
       local pid = run:read "l"
       assert.are.equal(pid, run:read "l":match " (%d+)$")

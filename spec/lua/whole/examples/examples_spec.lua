@@ -351,7 +351,7 @@ describe("the example", function()
     assert.are.same({ "Name a mountain.\tYou said: Name a mountain.", "Name a river.\tYou said: Name a river.",
       "Name a sea.\tYou said: Name a sea." }, lines)
   end
-  for _, name in ipairs { "cqueues", "luv" } do
+  for _, name in ipairs { "cqueues_loop", "luv_loop" } do
     it(name .. " asks three at once", function() assert_three(name, ("%s examples/%s.lua"):format(LUA, name)) end)
   end
 
