@@ -10,13 +10,13 @@
 #define HEAD_EXPECTED ((size_t)1 << 10) /* bytes of names and values: what providers send */
 
 /* The first line of a head is its status line, whatever it looks like: libcurl has read it. An earlier head was
-** provisional. */
-static void begin_head(struct transfer *t) {
+** provisional. 0, or -1 (memory). */
+static int begin_head(struct transfer *t) {
   t->in_head = 1;
   t->head.n = 0;
   t->header_count = 0;
   t->encoded = t->in_header = 0;
-  (void)buf_reserve(&t->head, HEAD_EXPECTED); /* where that fails, each header is told */
+  return buf_reserve(&t->head, HEAD_EXPECTED);
 }
 
 /* Fails a transfer whose answer cannot be HTTP: 0, which the callback returns. */
@@ -127,7 +127,7 @@ size_t transfer_on_header(char *p, size_t size, size_t count, void *ud) {
   t->head_bytes += n;
   if (t->head_bytes > t->head_max) return transfer_too_much(t, "the response's head", "head", t->head_max);
   if (t->head_done) return n;
-  if (!t->in_head) begin_head(t);
+  if (!t->in_head) r = begin_head(t);
   else if (n > 0 && (p[0] == '\r' || p[0] == '\n')) r = end_head(t);
   else r = add_header(t, p, n);
   if (r < 0) return transfer_no_memory(t);
