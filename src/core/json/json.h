@@ -137,11 +137,15 @@ void node_sort(struct node **v, struct node **tmp, size_t n);
 static inline int node_is(const struct node *v, enum node_type t) { return v != NULL && v->type == t; }
 /* The member, or NULL (also when o is NULL or no object). Inline: the length of a literal is known then, and comparing
 ** a key takes no call. */
+#ifdef KOINE_ANALYSED
+struct node *node_get_(const struct node *o, const char *key, size_t n);
+#else
 static inline struct node *node_get_(const struct node *o, const char *key, size_t n) {
   struct node *v = node_is(o, NODE_OBJECT) ? o->child : NULL;
   while (v != NULL && !str_is(v->key, key, n)) v = v->next;
   return v;
 }
+#endif
 #define node_get(o, literal) node_get_((o), (literal), sizeof(literal) - 1)
 /* The string of a STRING node, else STR_NONE. */
 static inline struct str node_str(const struct node *v) { return node_is(v, NODE_STRING) ? v->s : STR_NONE; }
