@@ -80,7 +80,10 @@ static struct node *read_content(lua_State *L, struct arena *a) {
   struct node *content = node_new(a, NODE_ARRAY), *message = node_new(a, NODE_OBJECT);
   struct err e;
   err_clear(&e);
-  if (content == NULL || message == NULL) luaL_error(L, "not enough memory");
+  if (content == NULL || message == NULL) {
+    luaL_error(L, "not enough memory");
+    return NULL;
+  }
   if (field(L, "content") == LUA_TSTRING) {
     struct node *block = node_new(a, NODE_OBJECT);
     struct str s;

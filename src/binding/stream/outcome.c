@@ -6,8 +6,9 @@
 
 struct stream *stream_check(lua_State *L) {
   struct stream *s = marked(L, 1, MARK_STREAM);
-  if (s == NULL) raise_type(L, "self", "a stream (methods are called with a colon)", 1);
-  return stream_checked(s);
+  if (s != NULL) return stream_checked(s);
+  raise_type(L, "self", "a stream (methods are called with a colon)", 1);
+  return NULL;
 }
 
 /* Not call_busy, which costs each delta a protected call: where poll raised for
