@@ -77,7 +77,8 @@ int luaopen_koine_core(lua_State *L) {
   open_stream(L);
   open_target(L);
   open_response(L);
-  open_response_fields(L);
+  open_told(L);
+  open_fields(L);
   open_request(L);
   open_body(L);
   open_streamed(L);

@@ -1,8 +1,8 @@
 /*
-** response_fields.c: core.response: a Response from a table, for adapters written in Lua. Every field is checked; the tree
+** fields.c: core.response: a Response from a table, for adapters written in Lua. Every field is checked; the tree
 ** lies in the scratch memory until push_response packs it. Raises an ArgumentError that names the field.
 */
-#include "binding.h"
+#include "binding/binding.h"
 #include "core/history/normalise.h"
 #include "core/message/event.h"
 
@@ -194,7 +194,7 @@ static int f_response(lua_State *L) {
   return 1;
 }
 
-void open_response_fields(lua_State *L) {
+void open_fields(lua_State *L) {
   lua_pushcfunction(L, f_response);
   lua_setfield(L, -2, "response");
 }

@@ -9,8 +9,8 @@
 ** warnings (array, always), attempts (array), partial (true), degenerate (true); where an answer of a shape was asked for:
 ** output (a value), output_error (table), output_mode (string).
 */
-#include "binding.h"
 #include "core/exchange/head.h"
+#include "response.h"
 
 #define TYPE_BLOCK "koine.block"
 #define TYPE_USAGE "koine.usage"
@@ -21,7 +21,7 @@ struct response {
   const struct node *root; /* inside this very userdata */
 };
 
-static const struct node *root(lua_State *L, int idx) {
+const struct node *response_root(lua_State *L, int idx) {
   struct response *r = check_marked(L, idx, MARK_RESPONSE, TYPE_RESPONSE);
   return r->root;
 }
@@ -103,8 +103,7 @@ static void push_value(lua_State *L, const struct node *v, struct str key) {
   }
 }
 
-/* Adds its cost to the usage on top, as the prices among the values at `made` have it. */
-static void add_cost(lua_State *L, int self, int made) {
+void response_add_cost(lua_State *L, int self, int made) {
   if (lua_rawgeti(L, made, PRICES) != LUA_TNIL) {
     lua_getfield(L, -1, "add");
     lua_insert(L, -2);
@@ -138,14 +137,14 @@ static void push_field(lua_State *L, int self, const char *key) {
     return;
   }
   lua_pop(L, 1);
-  v = strcmp(key, "raw") == 0 ? NULL : node_get_(root(L, self), key, strlen(key));
+  v = strcmp(key, "raw") == 0 ? NULL : node_get_(response_root(L, self), key, strlen(key));
   if (strcmp(key, "tool_calls") == 0) push_tool_calls(L, self);
   else if (v == NULL && strcmp(key, "attempts") == 0) push_attempts(L, self, lua_gettop(L));
   else if (v == NULL) lua_pushnil(L);
   else {
     push_value(L, v, (struct str){ key, strlen(key) });
     name_tables(L, key);
-    if (strcmp(key, "usage") == 0) add_cost(L, self, lua_gettop(L) - 1);
+    if (strcmp(key, "usage") == 0) response_add_cost(L, self, lua_gettop(L) - 1);
   }
   lua_pushvalue(L, -1);
   lua_setfield(L, -3, key);
@@ -230,7 +229,7 @@ static int m_message(lua_State *L) {
 
 /* response:raw(): the body as it came, at most 64 KiB; nil for a stream without keep_raw. */
 static int m_raw(lua_State *L) {
-  const struct node *v = node_get(root(L, 1), "raw");
+  const struct node *v = node_get(response_root(L, 1), "raw");
   if (v == NULL) lua_pushnil(L);
   else push_str(L, v->s);
   return 1;
@@ -246,8 +245,7 @@ static int is_array(lua_State *L, int idx) {
   return same;
 }
 
-/* Pushes a deep copy of the value at idx, without metatables but the mark of arrays. */
-static void push_copy(lua_State *L, int idx, int depth) {
+void response_copy(lua_State *L, int idx, int depth) {
   int n = 0;
   idx = lua_absindex(L, idx);
   luaL_checkstack(L, 4, "too many nested values");
@@ -259,7 +257,7 @@ static void push_copy(lua_State *L, int idx, int depth) {
   lua_createtable(L, 0, n);
   for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
     lua_pushvalue(L, -2);
-    push_copy(L, -2, depth + 1);
+    response_copy(L, -2, depth + 1);
     lua_rawset(L, -5);
   }
   if (is_array(L, idx)) luaL_setmetatable(L, TYPE_ARRAY);
@@ -273,7 +271,7 @@ static void copy_notes(lua_State *L, const struct node *o, int copy, int made) {
     const char *key = lua_tostring(L, -2);
     int amended = strcmp(key, "usage") == 0 || strcmp(key, "warnings") == 0;
     if ((!amended && node_get_(o, key, strlen(key)) != NULL) || strcmp(key, "tool_calls") == 0) continue;
-    push_copy(L, -1, 0);
+    response_copy(L, -1, 0);
     lua_setfield(L, copy, key);
   }
 }
@@ -281,7 +279,7 @@ static void copy_notes(lua_State *L, const struct node *o, int copy, int made) {
 /* response:to_table(): a plain table of every field that is set, sharing nothing with the Response; its tool_calls are
 ** the tables of its content. */
 static int m_to_table(lua_State *L) {
-  const struct node *o = root(L, 1);
+  const struct node *o = response_root(L, 1);
   lua_Integer n = 0;
   lua_settop(L, 1);
   lua_newtable(L);
@@ -306,100 +304,14 @@ static int m_to_table(lua_State *L) {
   return lua_settop(L, 2), 1;
 }
 
-/* Sets field `as` of the table at 3 to a field of the response at 1, unless it has none. */
-static void tell(lua_State *L, const struct node *response, const char *field, const char *as) {
-  const struct node *v = node_get_(response, field, strlen(field));
-  if (v == NULL) return;
-  push_node(L, v, 0);
-  lua_setfield(L, 3, as);
-}
-
-/* Sets usage, a copy, and its cost. */
-static void tell_usage(lua_State *L) {
-  const struct node *usage = node_get(root(L, 1), "usage");
-  if (lua_getfield(L, 2, "usage") != LUA_TNIL || usage == NULL) {
-    push_copy(L, 4, 0);
-  } else {
-    push_node(L, usage, 0);
-    add_cost(L, 1, 2);
-  }
-  if (lua_istable(L, 5)) {
-    if (lua_getfield(L, 5, "cost") == LUA_TTABLE) {
-      lua_getfield(L, 6, "total");
-      lua_setfield(L, 3, "cost");
-    }
-    lua_settop(L, 5);
-    lua_setfield(L, 3, "usage");
-  }
-  lua_settop(L, 3);
-}
-
-/* Sets tool_calls: the names of the tools that the answer calls. */
-static void tell_tool_calls(lua_State *L) {
-  const struct node *content = node_get(root(L, 1), "content");
-  lua_Integer n = 0;
-  lua_newtable(L);
-  luaL_setmetatable(L, TYPE_ARRAY);
-  for (const struct node *b = content != NULL ? content->child : NULL; b != NULL; b = b->next) {
-    if (!str_eq(node_str(node_get(b, "type")), "tool_use") || node_is(node_get(b, "output"), NODE_TRUE)) continue;
-    push_str(L, node_str(node_get(b, "name")));
-    lua_rawseti(L, 4, ++n);
-  }
-  lua_setfield(L, 3, "tool_calls");
-}
-
-/* Sets warnings: their codes. */
-static void tell_warnings(lua_State *L) {
-  const struct node *warnings = node_get(root(L, 1), "warnings");
-  lua_Integer n = 0;
-  lua_newtable(L);
-  luaL_setmetatable(L, TYPE_ARRAY);
-  if (lua_getfield(L, 2, "warnings") == LUA_TTABLE) {
-    for (lua_Integer i = 1; lua_rawgeti(L, 5, i) == LUA_TTABLE; i++) {
-      lua_getfield(L, -1, "code");
-      lua_rawseti(L, 4, ++n);
-      lua_settop(L, 5);
-    }
-  } else {
-    for (const struct node *w = warnings != NULL ? warnings->child : NULL; w != NULL; w = w->next) {
-      push_str(L, node_str(node_get(w, "code")));
-      lua_rawseti(L, 4, ++n);
-    }
-  }
-  lua_settop(L, 4);
-  lua_setfield(L, 3, "warnings");
-}
-
-/* core.told(response): what records tell of an answer, a table with room for more: response_model, response_id, request_id,
-** stop_reason, raw_stop_reason, usage (a copy), cost (USD), tool_calls (array of names), warnings (array of codes); all but
-** the arrays nil where unknown. And its status code (nil: unknown). No field of the Response is made for that. */
-static int f_told(lua_State *L) {
-  const struct node *response = root(L, 1), *status;
-  lua_settop(L, 1);
-  lua_getiuservalue(L, 1, 1);
-  lua_createtable(L, 0, 20);
-  tell(L, response, "model", "response_model");
-  tell(L, response, "id", "response_id");
-  tell(L, response, "request_id", "request_id");
-  tell(L, response, "stop_reason", "stop_reason");
-  tell(L, response, "raw_stop_reason", "raw_stop_reason");
-  tell_usage(L);
-  tell_tool_calls(L);
-  tell_warnings(L);
-  status = node_get(response, "status_code");
-  if (status == NULL) return 1;
-  push_node(L, status, 0);
-  return 2;
-}
-
 /* Two Responses are equal when they say the same: content, model, reasons for stopping, usage. */
 static int m_eq(lua_State *L) {
   static const char *const KEYS[] = { "content", "model", "stop_reason", "raw_stop_reason", "stop_sequence", "usage" };
   const struct node *a, *b;
   int same = 1;
   if (marked(L, 1, MARK_RESPONSE) == NULL || marked(L, 2, MARK_RESPONSE) == NULL) return 0;
-  a = root(L, 1);
-  b = root(L, 2);
+  a = response_root(L, 1);
+  b = response_root(L, 2);
   for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS && same; i++) {
     const struct node *x = node_get_(a, KEYS[i], strlen(KEYS[i])), *y = node_get_(b, KEYS[i], strlen(KEYS[i]));
     same = x == NULL || y == NULL ? x == y : node_equal(x, y);
@@ -410,7 +322,7 @@ static int m_eq(lua_State *L) {
 
 /* "koine.response (end_turn, 12 output tokens)": nothing the model or the user wrote. */
 static int m_tostring(lua_State *L) {
-  const struct node *o = root(L, 1), *stop = node_get(o, "stop_reason");
+  const struct node *o = response_root(L, 1), *stop = node_get(o, "stop_reason");
   const struct node *out = node_get(node_get(o, "usage"), "output_tokens");
   luaL_Buffer b;
   luaL_buffinit(L, &b);
@@ -457,8 +369,6 @@ void open_response(lua_State *L) {
   lua_setfield(L, -2, "usage_mt");
   lua_pushcfunction(L, f_annotate);
   lua_setfield(L, -2, "annotate");
-  lua_pushcfunction(L, f_told);
-  lua_setfield(L, -2, "told");
   lua_pushcfunction(L, f_price);
   lua_setfield(L, -2, "price");
 }

@@ -1,0 +1,96 @@
+/*
+** told.c: core.told: what records tell of a Response. A field that no Lua value was made of is read from the message, so
+** observing makes none. Nothing is owned; raises what Lua raises where memory ends.
+*/
+#include "response.h"
+
+/* Sets field `as` of the table at 3 to a field of the response at 1, unless it has none. */
+static void tell(lua_State *L, const struct node *response, const char *field, const char *as) {
+  const struct node *v = node_get_(response, field, strlen(field));
+  if (v == NULL) return;
+  push_node(L, v, 0);
+  lua_setfield(L, 3, as);
+}
+
+/* Sets usage, a copy, and its cost. */
+static void tell_usage(lua_State *L) {
+  const struct node *usage = node_get(response_root(L, 1), "usage");
+  if (lua_getfield(L, 2, "usage") != LUA_TNIL || usage == NULL) {
+    response_copy(L, 4, 0);
+  } else {
+    push_node(L, usage, 0);
+    response_add_cost(L, 1, 2);
+  }
+  if (lua_istable(L, 5)) {
+    if (lua_getfield(L, 5, "cost") == LUA_TTABLE) {
+      lua_getfield(L, 6, "total");
+      lua_setfield(L, 3, "cost");
+    }
+    lua_settop(L, 5);
+    lua_setfield(L, 3, "usage");
+  }
+  lua_settop(L, 3);
+}
+
+/* Sets tool_calls: the names of the tools that the answer calls. */
+static void tell_tool_calls(lua_State *L) {
+  const struct node *content = node_get(response_root(L, 1), "content");
+  lua_Integer n = 0;
+  lua_newtable(L);
+  luaL_setmetatable(L, TYPE_ARRAY);
+  for (const struct node *b = content != NULL ? content->child : NULL; b != NULL; b = b->next) {
+    if (!str_eq(node_str(node_get(b, "type")), "tool_use") || node_is(node_get(b, "output"), NODE_TRUE)) continue;
+    push_str(L, node_str(node_get(b, "name")));
+    lua_rawseti(L, 4, ++n);
+  }
+  lua_setfield(L, 3, "tool_calls");
+}
+
+/* Sets warnings: their codes. */
+static void tell_warnings(lua_State *L) {
+  const struct node *warnings = node_get(response_root(L, 1), "warnings");
+  lua_Integer n = 0;
+  lua_newtable(L);
+  luaL_setmetatable(L, TYPE_ARRAY);
+  if (lua_getfield(L, 2, "warnings") == LUA_TTABLE) {
+    for (lua_Integer i = 1; lua_rawgeti(L, 5, i) == LUA_TTABLE; i++) {
+      lua_getfield(L, -1, "code");
+      lua_rawseti(L, 4, ++n);
+      lua_settop(L, 5);
+    }
+  } else {
+    for (const struct node *w = warnings != NULL ? warnings->child : NULL; w != NULL; w = w->next) {
+      push_str(L, node_str(node_get(w, "code")));
+      lua_rawseti(L, 4, ++n);
+    }
+  }
+  lua_settop(L, 4);
+  lua_setfield(L, 3, "warnings");
+}
+
+/* core.told(response): what records tell of an answer, a table with room for more: response_model, response_id, request_id,
+** stop_reason, raw_stop_reason, usage (a copy), cost (USD), tool_calls (array of names), warnings (array of codes); all but
+** the arrays nil where unknown. And its status code (nil: unknown). No field of the Response is made for that. */
+static int f_told(lua_State *L) {
+  const struct node *response = response_root(L, 1), *status;
+  lua_settop(L, 1);
+  lua_getiuservalue(L, 1, 1);
+  lua_createtable(L, 0, 20);
+  tell(L, response, "model", "response_model");
+  tell(L, response, "id", "response_id");
+  tell(L, response, "request_id", "request_id");
+  tell(L, response, "stop_reason", "stop_reason");
+  tell(L, response, "raw_stop_reason", "raw_stop_reason");
+  tell_usage(L);
+  tell_tool_calls(L);
+  tell_warnings(L);
+  status = node_get(response, "status_code");
+  if (status == NULL) return 1;
+  push_node(L, status, 0);
+  return 2;
+}
+
+void open_told(lua_State *L) {
+  lua_pushcfunction(L, f_told);
+  lua_setfield(L, -2, "told");
+}
