@@ -29,7 +29,7 @@ static const struct pipe_io LINK = { read_link, write_link, NULL };
 /* Opens the pipe once the link is there, loses it when the link is gone. */
 static void look(struct connection *c) {
   const struct err *failure;
-  if (c->engine != NULL) (void)engine_here(c->engine);
+  (void)engine_here(c->engine);
   int fd = link_socket(c->link);
   if (fd >= 0 && !c->opened) {
     c->opened = 1;

@@ -39,9 +39,9 @@ static void orphan_all(struct engine *g) {
   }
 }
 
-/* True in the process that made g; elsewhere the sources were orphaned. */
+/* True in the process that made g; elsewhere the sources were orphaned. False for NULL. */
 int engine_here(struct engine *g) {
-  if (g->forked) return 0;
+  if (g == NULL || g->forked) return 0;
   if (io_process() == g->process) return 1;
   g->forked = 1;
   pollset_disown(g->poll);

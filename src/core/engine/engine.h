@@ -38,8 +38,9 @@ void engine_free(struct engine *g);
 const struct mem *engine_mem(const struct engine *g);
 /* Descriptors watched here are served by engine_step. Its pollset_ready tells who has news. */
 struct pollset *engine_pollset(struct engine *g);
-/* True in the process that made g. The first call in a child made by fork orphans all sources there: from then on they fail
-** as engine_explain says, and g watches nothing. A source asks before it touches what it shares with the parent. */
+/* True in the process that made g; false for NULL, which an orphaned source has. The first call in a child made by fork
+** orphans all sources there: from then on they fail as engine_explain says, and g watches nothing. A source asks before it
+** touches what it shares with the parent. */
 int engine_here(struct engine *g);
 /* True within an orphan that engine_here calls. */
 int engine_forked(const struct engine *g);

@@ -98,7 +98,7 @@ struct transfer {
 };
 
 /* False once the engine is gone, as it is in a child made by fork: the transfers are orphaned, and libcurl is left alone. */
-static inline int http_here(struct http *http) { return http->engine != NULL && engine_here(http->engine); }
+static inline int http_here(struct http *http) { return http != NULL && engine_here(http->engine); }
 
 /* library.c */
 /* Readies libcurl, which is done once in the process: 0, or -1 and *e. */

@@ -324,7 +324,7 @@ double transfer_started(const struct transfer *t) {
 
 /* 1 at the end, with *failure NULL or lent until t is closed. Who asks may wait next, so it must be known what is gone. */
 int transfer_done(const struct transfer *t, const struct err **failure) {
-  if (t->http != NULL) (void)http_here(t->http);
+  (void)http_here(t->http);
   int done = !in_flight(t) || (t->linked && t->socket < 0);
   *failure = done ? transfer_failure(t) : NULL;
   return done;
@@ -355,7 +355,7 @@ void transfer_stats(const struct transfer *t, struct transfer_stats *s) {
 /* Hands t to its http, or frees it if it is over, or if no connection is to be kept. */
 void transfer_release(struct transfer *t, double seconds) {
   if (t == NULL) return;
-  if (t->http != NULL) (void)http_here(t->http);
+  (void)http_here(t->http);
   if (t->easy == NULL) {
     transfer_close(t);
     return;
@@ -372,7 +372,7 @@ void transfer_release(struct transfer *t, double seconds) {
 /* Takes t from libcurl if need be, and frees it. */
 void transfer_close(struct transfer *t) {
   if (t == NULL) return;
-  if (t->http != NULL) (void)http_here(t->http);
+  (void)http_here(t->http);
   if (in_flight(t)) detach(t, 0, 1);
   destroy(t);
 }

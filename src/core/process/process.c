@@ -198,11 +198,6 @@ static void on_socket(void *ud, int fd, int events) {
   if (r < 0) finish(p);
 }
 
-/* In a child made by fork all is the parent's: see orphan. */
-static void look(const struct process *p) {
-  if (p->engine != NULL) (void)engine_here(p->engine);
-}
-
 /* Tells the supervisor. A stopped one does not answer. */
 static void ask(struct process *p, char what) {
   if (p->socket < 0 || p->supervisor <= 0) return;
@@ -226,9 +221,7 @@ static void look_after(struct process *p) {
   finish(p);
 }
 
-static double due(struct source *s) {
-  return ((const struct process *)s)->tick_at;
-}
+static double due(struct source *s) { return ((const struct process *)s)->tick_at; }
 
 static int run(struct source *s, double now, int most, struct err *e) {
   struct process *p = (struct process *)s;
@@ -335,7 +328,7 @@ struct process *process_start(struct engine *g, const struct process_spec *s, vo
 /* 1 when all is over, with *failure NULL or lent until p is closed. */
 int process_done(const struct process *p, const struct err **failure) {
   *failure = NULL;
-  look(p);
+  (void)engine_here(p->engine);
   if (p->socket >= 0 && p->engine != NULL) return 0;
   if (p->failed) *failure = &p->failure;
   return 1;
@@ -354,13 +347,11 @@ void process_result(const struct process *p, struct process_result *r) {
   }
 }
 
-int process_started(const struct process *p) {
-  return p->started;
-}
+int process_started(const struct process *p) { return p->started; }
 
 /* Asks the supervisor for an end that should begin in so many seconds. */
 static void ask_end(struct process *p, char what, double seconds) {
-  look(p);
+  (void)engine_here(p->engine);
   if (p->socket >= 0) {
     p->stopped = 1;
     expect_end(p, seconds);
@@ -368,13 +359,9 @@ static void ask_end(struct process *p, char what, double seconds) {
   ask(p, what);
 }
 
-void process_stop(struct process *p) {
-  ask_end(p, ASK_STOP, 0);
-}
+void process_stop(struct process *p) { ask_end(p, ASK_STOP, 0); }
 
-void process_end(struct process *p) {
-  ask_end(p, ASK_END, p->grace);
-}
+void process_end(struct process *p) { ask_end(p, ASK_END, p->grace); }
 
 /* Reads until the supervisor has closed its end, at most so many seconds: true when it has. The command's pipes are
 ** closed already, so nothing holds it up but those who stop or trace it. */
@@ -401,7 +388,7 @@ static void end_now(struct process *p) {
 /* Kills, waits for the deaths, frees. */
 void process_close(struct process *p) {
   if (p == NULL) return;
-  look(p);
+  (void)engine_here(p->engine);
   leave(p);
   if (p->socket >= 0) {
     if (p->supervisor > 0) end_now(p);

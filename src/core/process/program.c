@@ -143,16 +143,11 @@ static const struct pipe_io IO = { read_output, write_input, close_input };
 
 /* {{{ the start and the end */
 
-/* False once the engine is gone, as it is in a child made by fork: see orphan. */
-static int is_here(const struct program *p) {
-  return p->engine != NULL && engine_here(p->engine);
-}
-
 /* Once the process is done: the input has no reader any more, and no output comes behind what is there. */
 static void look(struct program *p) {
   const struct err *failure;
   struct err e;
-  if (p->over || !is_here(p) || p->process == NULL || !process_done(p->process, &failure)) return;
+  if (p->over || !engine_here(p->engine) || p->process == NULL || !process_done(p->process, &failure)) return;
   p->over = 1;
   p->left = (size_t)in_pipe(p->out);
   closed(&e);
@@ -314,7 +309,7 @@ void program_result(struct program *p, struct process_result *r) {
 
 void program_close(struct program *p) {
   if (p == NULL) return;
-  if (is_here(p)) leave(p);
+  if (engine_here(p->engine)) leave(p);
   process_close(p->process);
   pipe_free(&p->pipe);
   buf_free(&p->tail.kept);

@@ -167,13 +167,8 @@ struct standard *standard_open(struct engine *g, size_t high_water, size_t line_
 
 /* }}} */
 
-/* In a child made by fork the bytes are the parent's: see orphan. */
-static void look(const struct standard *s) {
-  if (s->engine != NULL) (void)engine_here(s->engine);
-}
-
 enum pipe_got standard_line(struct standard *s, struct str *line, struct err *e) {
-  look(s);
+  (void)engine_here(s->engine);
   return pipe_line(&s->pipe, line, e);
 }
 
@@ -182,12 +177,12 @@ void standard_took(struct standard *s) {
 }
 
 int standard_write(struct standard *s, struct str bytes, struct err *e) {
-  look(s);
+  (void)engine_here(s->engine);
   return pipe_write(&s->pipe, bytes, e);
 }
 
 int standard_room(const struct standard *s, struct err *e) {
-  look(s);
+  (void)engine_here(s->engine);
   return pipe_room(&s->pipe, e);
 }
 
@@ -197,7 +192,7 @@ size_t standard_waiting(const struct standard *s) {
 
 void standard_close(struct standard *s) {
   if (s == NULL) return;
-  look(s);
+  (void)engine_here(s->engine);
   pipe_free(&s->pipe); /* takes the descriptors from the pollset */
   if (s->engine != NULL) {
     pollset_forget(s->pipe.poll, &s->news);
