@@ -366,7 +366,6 @@ int sse_eof(struct sse *s, struct record *r, struct err *e) {
 /* --- the framing --- */
 
 static void init(void *state, const struct mem *m, const struct limits *l) { sse_init(state, m, l->line, l->event); }
-
 static void free_state(void *state) { sse_free(state); }
 
 /* JSON and HTML begin as no line of a stream does, whatever the content type says; the first letters of the fields, and
@@ -378,11 +377,8 @@ static int begins(char first, int typed) {
 }
 
 static int feed(void *state, struct buf *b, struct err *e) { return sse_feed_buf(state, b, e); }
-
 static int feed_copy(void *state, const char *p, size_t n, struct err *e) { return sse_feed(state, p, n, e); }
-
 static int next(void *state, struct record *r, struct err *e) { return sse_next(state, r, e); }
-
 static int eof(void *state, struct record *r, struct err *e) { return sse_eof(state, r, e); }
 
 static size_t held(const void *state) {
