@@ -36,6 +36,14 @@ static inline int scan_block(const char *p) {
 }
 #endif
 
+/* The top bits of the special bytes among the eight at p. A borrow runs upwards only: the lowest is exact, and none is missed. */
+static inline uint64_t scan_word(const char *p) {
+  uint64_t w;
+  memcpy(&w, p, 8);
+  uint64_t quote = w ^ (SCAN_ONES * '"'), backslash = w ^ (SCAN_ONES * '\\');
+  return ((quote - SCAN_ONES) | (backslash - SCAN_ONES) | (w - SCAN_ONES * 0x20) | w) & SCAN_HIGH;
+}
+
 /* The first special byte in [p, end), or end; sixteen bytes at a time where the machine can, else eight. */
 static inline const char *scan_plain(const char *p, const char *end) {
 #if defined(__SSE2__)
@@ -45,13 +53,10 @@ static inline const char *scan_plain(const char *p, const char *end) {
   }
 #endif
   while (end - p >= 8) {
-    uint64_t w;
-    memcpy(&w, p, 8);
-    uint64_t quote = w ^ (SCAN_ONES * '"'), backslash = w ^ (SCAN_ONES * '\\');
-    uint64_t hit = ((quote - SCAN_ONES) | (backslash - SCAN_ONES) | (w - SCAN_ONES * 0x20) | w) & SCAN_HIGH;
+    uint64_t hit = scan_word(p);
     if (hit != 0) {
 #if defined(__GNUC__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-      return p + (__builtin_ctzll(hit) >> 3); /* a borrow only runs upwards: the lowest hit is exact */
+      return p + (__builtin_ctzll(hit) >> 3);
 #else
       break;
 #endif

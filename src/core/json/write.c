@@ -58,13 +58,6 @@ static const char *skip_plain(const char *p, const char *end) {
   }
 }
 
-static int is_plain_word(const char *p) {
-  uint64_t w;
-  memcpy(&w, p, 8);
-  uint64_t quote = w ^ (SCAN_ONES * '"'), backslash = w ^ (SCAN_ONES * '\\');
-  return (((quote - SCAN_ONES) | (backslash - SCAN_ONES) | (w - SCAN_ONES * 0x20) | w) & SCAN_HIGH) == 0;
-}
-
 /* True when scan_plain finds nothing: the last block or word overlaps the one before it, so that no byte is looked at
 ** alone but in short texts. */
 static int is_plain(const char *p, size_t n) {
@@ -78,8 +71,8 @@ static int is_plain(const char *p, size_t n) {
 #endif
   if (n >= 8) {
     for (; end - p >= 8; p += 8)
-      if (!is_plain_word(p)) return 0;
-    return is_plain_word(end - 8);
+      if (scan_word(p) != 0) return 0;
+    return scan_word(end - 8) == 0;
   }
   while (p < end && !scan_special((unsigned char)*p)) p++;
   return p == end;
