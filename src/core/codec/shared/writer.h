@@ -27,9 +27,10 @@ struct writer {
 
 /* Notes that memory is out, unless something failed before. */
 void writer_memory(struct writer *w);
-/* JSON text, as it is; the second is for text of any kind, and repairs what is no UTF-8 in it. */
+/* JSON text as it is: n bytes, or up to its NUL (inline: the length of a literal is known then). */
 void writer_add(struct writer *w, const char *json, size_t n);
 static inline void writer_json(struct writer *w, const char *json) { writer_add(w, json, strlen(json)); }
+/* The same for text of any kind: what is no UTF-8 in it is repaired. */
 void writer_text(struct writer *w, struct str json);
 /* A JSON string. */
 void writer_string(struct writer *w, struct str s);
