@@ -339,13 +339,11 @@ int sse_next(struct sse *s, struct record *r, struct err *e) {
       if (s->is_bare && s->depth <= 0) return dispatch(s, r, 0);
     }
   }
-  if (is_drained(s)) { /* a stream that waits holds no buffer: most streams wait most of the time */
-    if (s->in.cap <= FRAMING_KEPT) buf_free(&s->in);
-    s->in.n = 0;
-    rewind_buffer(s);
-    return 0;
-  }
-  return s->in.n - s->line > s->line_max ? fail(s, FAILED_LINE, e) : 0;
+  if (!is_drained(s)) return s->in.n - s->line > s->line_max ? fail(s, FAILED_LINE, e) : 0;
+  if (s->in.cap <= FRAMING_KEPT) buf_free(&s->in); /* a stream that waits holds no buffer: most wait most of the time */
+  s->in.n = 0;
+  rewind_buffer(s);
+  return 0;
 }
 
 /* At the end of input: a record still waiting, or the one that nothing closed: 1 and *r, 0 when none, -1 on error. */
