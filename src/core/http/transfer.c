@@ -158,18 +158,15 @@ static void retire(struct http *http, CURL *easy, int again) {
 /* Takes the easy handle from libcurl, or, in a child made by fork, leaves it there. */
 static void detach_handle(struct transfer *t, int whole) {
   struct http *http = t->http;
-  CURL *easy = t->easy;
   if (t->socket >= 0) pollset_remove(http->poll, t->socket);
   t->socket = -1;
   t->received = wire_bytes(t);
   ask_route(t, &t->route);
-  if (engine_forked(http->engine)) {
-    t->easy = NULL;
-    return;
+  if (!engine_forked(http->engine)) {
+    if (whole && !t->failed) curl_multi_remove_handle(http->multi, t->easy);
+    else break_off(t);
+    retire(http, t->easy, whole && t->plain);
   }
-  if (whole && !t->failed) curl_multi_remove_handle(http->multi, t->easy);
-  else break_off(t);
-  retire(http, easy, whole && t->plain);
   t->easy = NULL;
 }
 
