@@ -4,8 +4,7 @@
 */
 #include "stream.h"
 
-/* Upvalues of the functions that make deltas: what their stream is known by, poll's the metatable of streams, an iterator's its
-** stream; a table of the words that deltas need. Finding them by name takes longer than parsing a delta. */
+/* Upvalues of the functions that make deltas: an iterator's stream, nil for others; a table of the words that deltas need. Finding them by name takes longer than parsing a delta. */
 enum { UP_STREAM = 1, UP_WORDS, UP_PROCEED };
 
 /* The places of the words in that table: "type", then of each type of delta its name and those of its fields. */
@@ -61,12 +60,12 @@ static enum progress take(struct stream *s) {
 }
 
 /* Pushes the results of m_poll for the stream at `at`, which is busy; returns their number. Loses nothing where it raises
-** for want of memory: it can be called again. *r: what came last. */
-static int poll_busy(lua_State *L, int at, struct stream *s, int discard, enum progress *r) {
+** for want of memory: it can be called again. */
+static int poll_busy(lua_State *L, int at, struct stream *s, int discard) {
   int first = !s->delivered;
   while (s->phase == OPEN) {
-    *r = take(s);
-    switch (*r) {
+    enum progress r = take(s);
+    switch (r) {
       case EXCHANGE_DELTA:
         if (!discard) push_delta(L, &s->delta);
         s->taken = 0;
@@ -79,7 +78,7 @@ static int poll_busy(lua_State *L, int at, struct stream *s, int discard, enum p
       case EXCHANGE_MORE: case EXCHANGE_BUSY:
         stream_note(s);
         stream_register(L, at, s);
-        lua_pushboolean(L, *r == EXCHANGE_BUSY);
+        lua_pushboolean(L, r == EXCHANGE_BUSY);
         return 1;
       case EXCHANGE_DONE: stream_end(L, at, s); break;
       case EXCHANGE_FAILED: stream_break(L, at, s); break;
@@ -93,31 +92,20 @@ static int poll_busy(lua_State *L, int at, struct stream *s, int discard, enum p
 }
 
 /* The same of any stream. */
-static int poll(lua_State *L, int at, struct stream *s, int discard, enum progress *r) {
+static int poll(lua_State *L, int at, struct stream *s, int discard) {
   int n;
   check_idle(L, "stream", stream_is_read(L, s));
   s->busy = 1;
-  n = poll_busy(L, at, s, discard, r);
+  n = poll_busy(L, at, s, discard);
   s->busy = 0;
   if (s->phase == CLOSED) stream_release(s);
   return n;
 }
 
-/* The stream at index 1. Raises ArgumentError. */
-static struct stream *check_stream(lua_State *L) {
-  struct stream *s = lua_touserdata(L, 1);
-  if (s == NULL || !lua_getmetatable(L, 1) || !lua_rawequal(L, -1, lua_upvalueindex(UP_STREAM))) return stream_check(L);
-  lua_pop(L, 1);
-  return stream_checked(s);
-}
-
 /* stream:poll([discard]): the next delta (the first one: delta, nil, true); false when nothing has arrived (wait for the
 ** engine); true when there is more to read, but others should go on before; nil at the end; nil, err when the attempt
 ** failed. With discard true, deltas are consumed without making tables. */
-static int m_poll(lua_State *L) {
-  enum progress r = EXCHANGE_DONE;
-  return poll(L, 1, check_stream(L), lua_toboolean(L, 2), &r);
-}
+static int m_poll(lua_State *L) { return poll(L, 1, stream_check(L), lua_toboolean(L, 2)); }
 
 static int proceeded(lua_State *L, int status, lua_KContext ctx) {
   (void)L;
@@ -130,7 +118,6 @@ static int proceeded(lua_State *L, int status, lua_KContext ctx) {
 ** That may wait. A loop gives the iterator its own stream, which needs no further look. */
 static int f_iterate(lua_State *L) {
   int at = lua_upvalueindex(UP_STREAM), n;
-  enum progress r = EXCHANGE_DONE;
   struct stream *s = lua_touserdata(L, at);
   if (lua_touserdata(L, 1) == s) {
     s = stream_checked(s);
@@ -138,8 +125,8 @@ static int f_iterate(lua_State *L) {
     at = 1;
     s = stream_check(L);
   }
-  n = poll(L, at, s, 0, &r);
-  if (n == 1 && r == EXCHANGE_DELTA) return 1;
+  n = poll(L, at, s, 0);
+  if (n == 1 && lua_istable(L, -1)) return 1;
   lua_pushvalue(L, lua_upvalueindex(UP_PROCEED));
   lua_insert(L, -1 - n);
   lua_pushvalue(L, at);
@@ -170,7 +157,7 @@ static int f_stream_iterator(lua_State *L) {
 }
 
 void stream_open_poll(lua_State *L) {
-  luaL_getmetatable(L, TYPE_STREAM);
+  lua_pushnil(L);
   push_words(L);
   lua_pushvalue(L, -2);
   lua_pushvalue(L, -2);
