@@ -57,7 +57,7 @@ int engine_forked(const struct engine *g) {
 /* KIND_CANCELLED, with the reason. */
 void engine_explain(const struct engine *g, struct err *e) {
   err_clear(e);
-  err_set(e, KIND_CANCELLED, g->forked ? "it belongs to another process, of which this one is a fork" : "the engine was closed");
+  err_set(e, KIND_CANCELLED, g->forked ? "the engine belongs to the process that this one was forked from" : "the engine was closed");
 }
 
 /* Orphans the sources while the pollset is still there. NULL is fine. */
