@@ -201,6 +201,7 @@ static int parse(struct shape *s, const struct codec *codec, void *state, struct
 
 int shape_parse(struct shape *s, const struct codec *codec, void *state, struct parse *p, const struct record *r,
                 struct events *out, struct err *e) {
+  _Static_assert(SAID_COUNTS == 3, "each count begins as -1, which is none");
   struct filling f = { .counts = { -1, -1, -1 } };
   if (codec->parse_text == NULL) return codec->parse_record(state, r, out, e);
   if (s->gap_count == 0 || r->joined || r->unclosed || r->fault || !str_is(r->name, s->bytes.p, s->name) ||
