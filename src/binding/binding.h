@@ -287,6 +287,8 @@ void push_headers(lua_State *L, const struct header *v, size_t n);
 /* Sets the bytes sent, in a field of this name, connection ("new", "reused"), dns, connect, tls and first_byte of the table
 ** on top, each unless it is unknown. */
 void set_route(lua_State *L, const struct route *r, const char *sent);
+/* Pushes what records tell of a transfer, a table with room for more: bytes_received, and what set_route sets, with bytes_sent. */
+void push_figures(lua_State *L, const struct transfer_stats *s);
 /* Reads a chat's request and what its answer has to go by into *r and *spec, which holds zeros, from the table at idx: see
 ** lua/koine/call/adapter.lua. Strings are borrowed from values that it leaves on the stack. Raises ArgumentError. */
 void read_exchange(lua_State *L, int idx, const struct adapter *ad, struct http_request *r, struct exchange_spec *spec,

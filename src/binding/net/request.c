@@ -44,8 +44,7 @@ static int f_request(lua_State *L) {
   }
   read_request(L, 2, &r, &limits, &state_scratch(L)->arena);
   lua_settop(L, 3);
-  lua_pushvalue(L, 2);
-  read_secrets(L, 4, &q->secrets);
+  read_secrets(L, 2, &q->secrets);
   r.body_max = limits.body;
   state_register(L, q, 3);
   q->owner.owned = transfer_start(http, &r, q, &e);
@@ -108,15 +107,11 @@ static int figures(lua_State *L) {
   struct request *q = lua_touserdata(L, 1);
   struct transfer_stats s;
   transfer_stats(q->owner.owned, &s);
-  lua_createtable(L, 0, 16);
-  lua_pushinteger(L, (lua_Integer)s.received);
-  lua_setfield(L, -2, "bytes_received");
-  set_route(L, &s.route, "bytes_sent");
+  push_figures(L, &s);
   return 1;
 }
 
-/* request:figures(): what records tell of it, a table with room for more: bytes_received, and what set_route says, the bytes
-** sent as bytes_sent; nil, err once it is closed. */
+/* request:figures(): what push_figures pushes; nil, err once it is closed. */
 static int m_figures(lua_State *L) {
   return owner_poll(L, TYPE_REQUEST, "request", figures);
 }

@@ -35,8 +35,7 @@ int streamed_new(lua_State *L) {
   if (lua_getfield(L, 2, "framing") == LUA_TSTRING) framing = named_framing(L);
   read_request(L, 2, &r, &limits, &state_scratch(L)->arena);
   lua_settop(L, 3);
-  lua_pushvalue(L, 2);
-  read_secrets(L, 4, &q->secrets);
+  read_secrets(L, 2, &q->secrets);
   state_register(L, q, 3);
   q->owner.owned = streamed_start(&st->mem, http, &r, framing, &limits, q, &e);
   lua_settop(L, 3);

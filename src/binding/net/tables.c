@@ -157,11 +157,11 @@ void read_exchange(lua_State *L, int idx, const struct adapter *ad, struct http_
     spec->tool_names = value_node(L, -1, a, "tool_names");
   if (lua_getfield(L, idx, "output_tool") == LUA_TSTRING)
     spec->output_tool.p = lua_tolstring(L, -1, &spec->output_tool.n);
-  lua_pushvalue(L, idx);
-  read_secrets(L, lua_gettop(L), &spec->secrets);
+  read_secrets(L, idx, &spec->secrets);
 }
 
 void read_secrets(lua_State *L, int idx, struct secrets *k) {
+  int top = lua_gettop(L);
   k->n = 0;
   if (lua_getfield(L, idx, "secrets") == LUA_TTABLE)
     for (lua_Integer i = 1; lua_rawgeti(L, -1, i) == LUA_TSTRING; i++) {
@@ -170,7 +170,14 @@ void read_secrets(lua_State *L, int idx, struct secrets *k) {
       k->n++;
       lua_pop(L, 1);
     }
-  lua_settop(L, idx);
+  lua_settop(L, top);
+}
+
+void push_figures(lua_State *L, const struct transfer_stats *s) {
+  lua_createtable(L, 0, 16);
+  lua_pushinteger(L, (lua_Integer)s->received);
+  lua_setfield(L, -2, "bytes_received");
+  set_route(L, &s->route, "bytes_sent");
 }
 
 /* Pushes the values of the first header and of those behind it with the same name, joined by ", " (RFC 9110, 5.3). */

@@ -25,17 +25,14 @@ static int f_target(lua_State *L) {
   memset(t, 0, sizeof *t);
   t->request = r;
   t->limits = limits;
-  memcpy(t->headers, r.headers, r.header_count * sizeof *t->headers);
+  if (r.header_count > 0) memcpy(t->headers, r.headers, r.header_count * sizeof *t->headers);
   t->request.headers = t->headers;
   t->request.checked = 1;
-  t->request.high_water = limits.high_water;
   if (lua_getfield(L, 1, "path") == LUA_TSTRING) t->path.p = lua_tolstring(L, -1, &t->path.n);
   lua_pushvalue(L, 1);
   lua_setiuservalue(L, 2, 1);
   lua_settop(L, 2);
-  lua_pushvalue(L, 1);
-  read_secrets(L, 3, &t->secrets);
-  lua_settop(L, 2);
+  read_secrets(L, 1, &t->secrets);
   luaL_setmetatable(L, TYPE_TARGET);
   return 1;
 }

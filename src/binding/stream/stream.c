@@ -89,16 +89,12 @@ static int m_stats(lua_State *L) {
   return 1;
 }
 
-/* core.figures(stream): what records tell of the latest attempt, a table with room for more: bytes_received, and what set_route
-** says, the bytes sent as bytes_sent; and first_delta, as in stats. */
+/* core.figures(stream): what push_figures pushes of the latest attempt; and first_delta, as in stats. */
 static int f_figures(lua_State *L) {
   struct stream *s = stream_check(L);
   struct transfer_stats t;
   attempt_stats(s->attempt, &t);
-  lua_createtable(L, 0, 16);
-  lua_pushinteger(L, (lua_Integer)t.received);
-  lua_setfield(L, -2, "bytes_received");
-  set_route(L, &t.route, "bytes_sent");
+  push_figures(L, &t);
   if (s->attempt->first <= 0) return 1;
   lua_pushnumber(L, s->attempt->first - s->attempt->started);
   return 2;
