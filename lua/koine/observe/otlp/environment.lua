@@ -82,7 +82,7 @@ local VARIABLES = {
 
 --- The options that variables give: a table, in which metrics are on unless they are turned off; false where the
 -- variables turn everything off; nil and words for a variable that cannot be read, without its value, which may be a
--- secret. `get` is os.getenv.
+-- secret. `get(name)` returns a variable's value, or nil.
 function environment.options(get)
   if (get "OTEL_SDK_DISABLED" or ""):lower() == "true" then return false end
   local options = { traces = true, metrics = true }

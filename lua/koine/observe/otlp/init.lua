@@ -7,6 +7,7 @@ local core = require "koine.core"
 local environment = require "koine.observe.otlp.environment"
 local errors = require "koine.data.errors"
 local new_metrics = require "koine.observe.otlp.metrics"
+local getenv = require "koine.data.host.getenv"
 local new_queue = require "koine.observe.otlp.queue"
 local new_sender = require "koine.observe.otlp.sender"
 local new_spans = require "koine.observe.otlp.span"
@@ -191,7 +192,7 @@ end
 --- The observer that environment variables describe: see observe.from_env.
 function otlp.from_env(opts)
   OPTIONS(opts == nil and {} or opts)
-  local options, problem = environment.options(os.getenv)
+  local options, problem = environment.options(getenv)
   if not options then return nil, problem and errors.new { kind = "other", message = problem } end
   for _, name in ipairs { "headers", "resource" } do
     options[name] = merged(opts and opts[name], options[name])

@@ -46,6 +46,16 @@ local function work()
   answer, err = keyless:chat "one"
   assert(answer == nil and err.class == "AuthenticationError", tostring(err))
   says(nil, (koine.timeout(0.01, koine.sleep, 10)))
+
+  if not os then -- no variable of the environment is known
+    local observer = assert(koine.observe.from_env())
+    observer:close()
+    if io then
+      local servers = assert(koine.mcp.load "spec/lua/whole/surroundings/servers.json")
+      local failed = servers.failed.one
+      assert(failed and failed.message:find("the variable KOINE_SPEC_ABSENT is not set", 1, true), tostring(failed))
+    end
+  end
 end
 
 local ok, err = pcall(work)

@@ -4,6 +4,7 @@
 local check = require "koine.data.check"
 local core = require "koine.core"
 local errors = require "koine.data.errors"
+local getenv = require "koine.data.host.getenv"
 
 local servers = {}
 
@@ -24,7 +25,7 @@ end
 local function program(name)
   if name:find "^/" then return name end
   if name:find("/", 1, true) then return nil end
-  for folder in (os.getenv "PATH" or ""):gmatch "[^:]+" do
+  for folder in (getenv "PATH" or ""):gmatch "[^:]+" do
     local path = folder .. "/" .. name
     local file <close> = folder:find "^/" and io.open(path, "rb") or nil
     if file then return path end

@@ -7,6 +7,7 @@ local config = require "koine.protocol.mcp.servers.config"
 local core = require "koine.core"
 local errors = require "koine.data.errors"
 local gather = require "koine.protocol.mcp.servers.gather"
+local getenv = require "koine.data.host.getenv"
 local observer = require "koine.data.observer"
 local scheduler = require "koine.task.scheduler"
 local shared_run = require "koine.task.shared_run"
@@ -174,7 +175,7 @@ end
 function servers.load(path, opts)
   check.path(path, "path")
   local kept = OPTIONS(opts or {})
-  local entries, warnings = config.read(path, function(name) return kept.variables[name] or os.getenv(name) end)
+  local entries, warnings = config.read(path, function(name) return kept.variables[name] or getenv(name) end)
   if not entries then return nil, warnings end
   local self = setmetatable({ path = path, entries = entries, warnings = warnings, names = {}, by_name = {},
     clients = {}, failed = {}, starting = {}, token = {}, closed = false, shared = shared_run(),
