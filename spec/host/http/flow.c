@@ -5,6 +5,18 @@
 #include "support/ticks.h"
 #include "support/world.h"
 
+/* Begins /gated and releases it before its end, as one does who has all that he wants. */
+static void release_early(struct world *w) {
+  struct ask a;
+  atomic_store(&server.go, 0);
+  struct transfer *t = transfer_start(w->http, ask(&a, "GET", "/gated"), NULL, &w->e);
+  while (transfer_body(t)->n == 0 && step(w) == 0) ready(w->g);
+  CHECK(http_active(w->http) == 1 && !over(t));
+  transfer_release(t, 30);
+  CHECK(http_active(w->http) == 0 && ready(w->g) == NULL);
+  atomic_store(&server.go, 1);
+}
+
 /* One connection serves one request after the other; a cancelled one loses it. */
 static void test_keep_alive(struct world *w) {
   struct ask a;
@@ -24,17 +36,28 @@ static void test_keep_alive(struct world *w) {
   first = r.connection;
   drop(&r);
   /* released before its end was seen: the engine reads on, and the connection lives */
-  atomic_store(&server.go, 0);
-  t = transfer_start(w->http, ask(&a, "GET", "/gated"), NULL, &w->e);
-  while (transfer_body(t)->n == 0 && step(w) == 0) ready(w->g);
-  CHECK(http_active(w->http) == 1 && !over(t));
-  transfer_release(t, 30);
-  CHECK(http_active(w->http) == 0 && ready(w->g) == NULL);
-  atomic_store(&server.go, 1);
+  release_early(w);
   while (engine_timeout(w->g) >= 0) step(w);
   run(w, ask(&a, "GET", "/hello"), &r);
   CHECK(r.connection == first);
   drop(&r);
+}
+
+/* The end of a released answer is there, and the engine has not looked: the next request looks, and has its connection. */
+static void test_rest(struct world *w) {
+  struct ask a;
+  struct answer r;
+  gives(w, ask(&a, "GET", "/hello"), 200, "hello");
+  int before = atomic_load(&server.connections);
+  for (int i = 0; i < 3; i++) {
+    struct pollfd end = { .fd = pollset_fd(engine_pollset(w->g)), .events = POLLIN };
+    release_early(w);
+    CHECK(poll(&end, 1, -1) == 1);
+    run(w, ask(&a, "GET", "/hello"), &r);
+    CHECK(r.failure.kind == KIND_NONE);
+    drop(&r);
+  }
+  CHECK(atomic_load(&server.connections) == before);
 }
 
 /* Before its answer a transfer has received nothing, though libcurl's handle served another one before. */
@@ -183,6 +206,7 @@ int main(void) {
   server_start(&server);
   open_world(&w, 0);
   test_keep_alive(&w);
+  test_rest(&w);
   test_figures(&w);
   test_stale(&w);
   test_many(&w);

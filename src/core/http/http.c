@@ -59,6 +59,16 @@ static void on_socket(void *ud, int fd, int events) {
   act(ud, fd, events & POLLSET_ERR ? 0 : bits);
 }
 
+/* Their last bytes often are there when the next request begins, and nobody has looked since. An act may end, and free, any
+** released transfer, so the sockets are gathered before the first. */
+void http_take_rests(struct http *http) {
+  int fd[RESTS_MAX];
+  size_t n = 0;
+  for (struct transfer *t = http->all; t != NULL && n < RESTS_MAX; t = t->next)
+    if (t->released && t->port != 0 && (fd[n] = socket_at(http, t->port)) >= 0) n++;
+  while (n > 0) act(http, fd[--n], CURL_CSELECT_IN);
+}
+
 /* --- the multi --- */
 
 /* libcurl wants a socket watched otherwise. A socket that cannot be watched fails its transfer. */

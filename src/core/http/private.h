@@ -18,6 +18,7 @@
 #define READ_MAX 4096        /* bytes that libcurl reads at once */
 #define LINK_READ_MAX 16384  /* the same of a link: a record of TLS */
 #define INFLATED_MAX (READ_MAX * 1032ul) /* what so many bytes may become: deflate's best */
+#define RESTS_MAX 8          /* connections that are read before a request begins */
 #define HEAD_MAX (256u << 10) /* default of head_max */
 
 /* A socket that libcurl has open, the port of this end (0: not asked yet), whether a request on it came to no good end (what
@@ -166,6 +167,8 @@ int socket_on_ready(void *ud, char *ip, char *local_ip, int port, int local_port
 int socket_on_lookup(void *state, void *reserved, void *ud);
 /* No further request goes out on the connection whose end here has this port. */
 void socket_retire(struct http *http, int port);
+/* The socket whose end here has this port; -1: none. */
+int socket_at(struct http *http, int port);
 /* The socket is a link's: should libcurl close it, the link is told. */
 void socket_link(struct http *http, int fd);
 /* libcurl is about to make a pair of descriptors; it has made it. */
@@ -187,8 +190,11 @@ void transfer_orphan(struct transfer *t);
 /* The next part of it comes: t may have ended, and be freed, on return. */
 void play_on(struct transfer *t, double now);
 
-/* http.c: sees to it that there is a multi: 0, or -1 (memory). */
+/* http.c */
+/* Sees to it that there is a multi: 0, or -1 (memory). */
 int http_ensure(struct http *http);
+/* Has released transfers take what has come, so that connections whose answer is whole serve the next request. */
+void http_take_rests(struct http *http);
 
 #pragma GCC visibility pop
 

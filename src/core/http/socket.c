@@ -109,6 +109,12 @@ static int at_port(struct socket *s, int port) {
   return s->port == port;
 }
 
+int socket_at(struct http *http, int port) {
+  for (size_t i = 0; i < http->socket_n; i++)
+    if (at_port(&http->sockets[i], port)) return http->sockets[i].fd;
+  return -1;
+}
+
 /* True when the connection that t is about to use, whose end here has this port, is retired, has unread bytes or has ended.
 ** HTTP/2's connections always may have news: they say little of an answer too many. */
 static int is_stale(struct transfer *t, int port) {
