@@ -44,7 +44,7 @@ static const char CHUNK[] =
   /* the child: how each of them fails */
   "local function says(value, err)\n"
   "  assert(value == nil and err.class == 'CancelledError', tostring(err))\n"
-  "  assert(tostring(err):find('another process', 1, true), tostring(err))\n"
+  "  assert(tostring(err):find('the process that this one was forked from', 1, true), tostring(err))\n"
   "end\n"
   "function inherited(which)\n"
   "  local tries = {\n"
