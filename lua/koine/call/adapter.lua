@@ -59,21 +59,13 @@ end
 
 local NOTHING = {}
 
--- Raises an ArgumentError for what can be no list of messages. The core checks the messages.
-local function check_messages(messages)
-  if type(messages) == "string" then return end
-  if type(messages) ~= "table" then errors.argument("messages", "string or array of messages", messages) end
-  if messages.role ~= nil then core.raise_argument("messages", "array of messages", "a single message") end
-end
-
 -- The canonical request of a call. `messages`: nil for none.
 local function request_of(state, messages, settings, streaming)
-  if type(messages) == "string" then messages = { { role = "user", content = messages } } end
   local info, thinking = state.info, settings.thinking
   if thinking == nil and state.quirks.thinking_default then thinking = false end -- off unless asked for
   if thinking == false and options.knows_effort(settings, "none") then thinking = "none" end
-  local request = { model = state.model, messages = messages, stream = streaming, thinking_mode = info.thinking,
-    max_output = info.max_output }
+  local request = { model = state.model, messages = messages and check.messages(messages), stream = streaming,
+    thinking_mode = info.thinking, max_output = info.max_output }
   options.fill(request, settings)
   request.thinking = thinking
   for name in pairs(state.without or NOTHING) do request[name] = true end
@@ -109,7 +101,7 @@ local function check_chats(state, method)
 end
 
 -- True when chats may begin in one step (chat.begin), as nobody is asked and nothing is changed in between. A function
--- for the key is asked when the request is rendered already.
+-- for the key may wait, so it is asked after the request is rendered.
 local function may_begin(state, settings)
   if state.rate_limiter or state.auth or state.quirks.leaked_calls or settings.keep_raw then return false end
   if type(settings.key) == "function" then return false end
@@ -144,7 +136,7 @@ local function start(self, messages, settings, streaming, amend, deadline)
   local state, stream = core.state(self), require "koine.call.stream"
   check_chats(state, "chat")
   streaming = streaming or not may_be_plain(state, settings)
-  check_messages(messages)
+  if type(messages) ~= "string" then check.messages(messages) end -- a string may go out as it is
   if not amend and begins(state, settings) then
     return stream.open(plain_call(self, state, messages, settings, streaming))
   end
@@ -254,7 +246,7 @@ function methods:count_tokens(messages, opts)
   local state = core.state(self)
   if not state.row.counts then return -1 end
   local settings = options.call(opts, state.settings)
-  check_messages(messages)
+  messages = check.messages(messages)
   return require("koine.call.models").count(self, request_of(state, messages, settings, false), settings)
 end
 

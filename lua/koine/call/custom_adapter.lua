@@ -154,13 +154,6 @@ local function in_force(settings, given_to_constructor, opts)
   return all, call
 end
 
-local function as_messages(messages)
-  if type(messages) == "string" then return { { role = "user", content = messages } } end
-  if type(messages) ~= "table" then errors.argument("messages", "string or array of messages", messages) end
-  if messages.role ~= nil then core.raise_argument("messages", "array of messages", "a single message") end
-  return messages
-end
-
 -- Calls the primitive: the object of an answer, or nil, err.
 local function ask(adapter, primitive, messages, all)
   local name, source, err = adapter:provider_name(), primitive(adapter, messages, all)
@@ -184,7 +177,7 @@ end
 
 -- Checks a call, then starts it with the primitive. A stream, or nil, err.
 local function start_plain(adapter, made, messages, all, settings)
-  messages = as_messages(messages)
+  messages = check.messages(messages)
   local note = checked.take(messages, adapter)
   core.check({ model = all.model, messages = messages, system = all.system, tools = all.tools,
     tool_choice = all.tool_choice }, note and note.known)
@@ -211,7 +204,7 @@ local function start(adapter, made, messages, all, settings)
   if not settings.output then return start_plain(adapter, made, messages, all, settings) end
   all.output = nil
   local state = { row = { name = adapter:provider_name() }, quirks = IN_WORDS }
-  return require "koine.call.output"(state, as_messages(messages), settings, function(list, amend)
+  return require "koine.call.output"(state, check.messages(messages), settings, function(list, amend)
     local round = {}
     for name, value in next, all do round[name] = value end
     local tool = amend(round)

@@ -337,6 +337,16 @@ function check.options(members, settings)
   end
 end
 
+--- The array of messages that the argument `messages` of a call stands for: a new one for a string, which is one
+-- message of the user, else `given` itself. Raises an ArgumentError for what can be no list; the core checks each of
+-- them.
+function check.messages(given)
+  if type(given) == "string" then return { { role = "user", content = given } } end
+  if type(given) ~= "table" then check.refuse("messages", "string or array of messages", given) end
+  if given.role ~= nil then core.raise_argument("messages", "array of messages", "a single message") end
+  return given
+end
+
 -- Objects and credentials -------------------------------------------------------------------------------------------
 
 --- Makes the methods of a table refuse to be called without an object of this metatable before them: by a dot in place

@@ -4,6 +4,7 @@
 -- value), or `output_error`, and `output_mode`. An answer that does not fit is no error of the call.
 
 local ask = require "koine.call.output.ask"
+local check = require "koine.data.check"
 local stream = require "koine.call.output.stream"
 local wait = require "koine.task.wait"
 
@@ -17,7 +18,7 @@ end
 -- `settings` those of the call, with the checked option in `output`; `start` is function(messages, amend, deadline) →
 -- the adapter's stream, or nil, err: it calls amend(request) before it renders a request.
 return function(state, messages, settings, start)
-  if type(messages) == "string" then messages = { { role = "user", content = messages } } end
+  messages = check.messages(messages)
   local plan, deadline = { spec = settings.output }, deadline_of(settings)
   local function amend(request)
     local made = ask.plan(request, settings.output, state)
