@@ -18,7 +18,8 @@ local MEDIA_TOKENS = 512 -- what a block that is no text is taken to cost
 
 local function text_block(text) return { type = "text", text = text } end
 
-local function tokens_of(text) return #text // 4 + 1 end
+local function tokens_of_bytes(n) return n // 4 + 1 end
+local function tokens_of(text) return tokens_of_bytes(#text) end
 
 --- The sender's line of JSON. `sender` is {sender_id, sender_name, display_name, channel = the platform's name,
 -- channel_id = the parent channel: non-empty strings; is_bot = boolean; thread_id = nil | non-empty string;
@@ -78,7 +79,7 @@ end
 --- The cost of an event's envelope, in estimated tokens: a quarter of its bytes, and one. Raises as envelope does.
 function packing.envelope_tokens(event)
   check_event(event)
-  return (#OPEN + #line_of(event, "event") + #CLOSE) // 4 + 1
+  return tokens_of_bytes(#OPEN + #line_of(event, "event") + #CLOSE)
 end
 
 --- The cost of an event's content, without its envelope, in estimated tokens: for the prompt and for each text
