@@ -119,6 +119,7 @@ local GZIP_WINDOW = 15 + 16 -- zlib's window bits for its largest window, in gzi
 local function gzip()
   local found, zlib = pcall(require, "zlib")
   if not found then
+    if not tostring(zlib):find("module 'zlib' not found", 1, true) then error(zlib, 0) end
     core.raise_argument("compression", '"none" without lua-zlib (Debian: lua-zlib; LuaRocks: lua-zlib)', '"gzip"')
   end
   return function(text) return (zlib.deflate(zlib.DEFAULT_COMPRESSION, GZIP_WINDOW)(text, "finish")) end

@@ -77,7 +77,7 @@ local function measure(self, name, number, list)
   self.last = self.last + 1
 end
 
--- Adds all that a point of a chat of its own has.
+-- Adds a chat's own point (see chunk) to the histogram of that name.
 local function add_all(self, name, own, list)
   local point = point_of(self.histograms[name], list, HISTOGRAMS[name][4])
   for place, count in ipairs(own.counts) do point.counts[place] = point.counts[place] + count end

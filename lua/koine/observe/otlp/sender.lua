@@ -159,8 +159,7 @@ end
 
 --- A sender: given = {url, headers (of a request), secrets (array of strings that errors do not show), ca_file, head =
 -- what a request begins with, compress = function(body) → body as it goes out (nil: as it is), queue, batch, interval,
--- timeout (seconds), rejected = the field of an answer that says
--- how many were rejected}; kept.
+-- timeout (seconds), rejected = the field of an answer that says how many were rejected}; kept.
 return function(given)
   given.numbers = { sent = 0, rejected = 0, dropped = 0, failed = 0 }
   given.failures, given.resume_at, given.since = 0, 0, 0
