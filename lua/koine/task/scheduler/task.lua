@@ -28,8 +28,7 @@ tasks.inside = { [task_mt] = true }
 function tasks.is_outside(task)
   local token = task.token
   if not token or task.background then return false end
-  local mt = getmetatable(token)
-  return mt == nil or not tasks.inside[mt]
+  return not tasks.inside[getmetatable(token)]
 end
 
 local function cancelled() return errors.new { kind = "cancelled", message = "the task was cancelled" } end
