@@ -1,6 +1,7 @@
 --- What observers are told of calls: the spans of a chat or an embed and of its attempts, and what their records say.
--- A call that is observed has `span`, and `attempt_span` while an attempt is under way; `attempts_begun` counts them,
--- and `observed_secrets` are the last one's. Nothing here fails.
+-- A call that is observed has `span`, which other calls have, too, where `shares_span` is true, and `attempt_span`,
+-- that of its latest attempt; `attempts_begun` counts them, and `observed_secrets` are the last one's. Nothing here
+-- fails.
 
 local capture = require "koine.data.observer.capture"
 local core = require "koine.core"
@@ -60,12 +61,11 @@ local function tell_cache_miss(call)
   if not turns or not parent or parent.type ~= "agent" or not body then return end
   local key = parent.above == "turn" and parent.conversation or parent.id
   local path = require("koine.data.observer.prefix").changed(turns, key, body)
-  if path then observer.point(call.span:context(), "cache_miss", { path = path }) end
+  if path then observer.point(call.span, "cache_miss", { path = path }) end
 end
 
---- Begins the span of a chat whose request is rendered and which has an observer or a parent. `streaming`: whether a
--- stream is asked for.
-function observe.chat(call, streaming)
+--- Begins the span of a chat whose request is rendered and which has an observer or a parent.
+function observe.chat(call)
   local settings = call.settings
   local hook = settings.observer or settings.parent.hook
   if not hook then return end
@@ -75,8 +75,8 @@ function observe.chat(call, streaming)
     record.content = span:captured({ system = request.system, messages = request.messages, tools = request.tools },
       given_key(call))
   end
-  local fields = { provider = state.row.name, model = state.model, stream = streaming, max_tokens = request.max_tokens,
-    temperature = request.temperature, top_p = request.top_p,
+  local fields = { provider = state.row.name, model = state.model, stream = call.streaming,
+    max_tokens = request.max_tokens, temperature = request.temperature, top_p = request.top_p,
     stop_sequences = request.stop_sequences and capture.copy(request.stop_sequences),
     thinking = type(thinking) == "table" and capture.copy(thinking) or thinking,
     tools = request.tools and #request.tools or 0, messages = #request.messages,
@@ -94,9 +94,9 @@ function observe.custom(provider, messages, all, settings)
   if not settings.observer and not settings.parent then return nil end
   local request = { messages = messages }
   for name, value in next, all do request[name] = request[name] or value end
-  local call = { settings = settings, request = request, ledger = {}, attempts_begun = 1,
+  local call = { settings = settings, request = request, attempts_begun = 1, streaming = all.stream == true,
     state = { row = { name = provider }, model = all.model } }
-  observe.chat(call, all.stream == true)
+  observe.chat(call)
   if not call.span then return nil end
   call.tells_deltas = all.stream and call.span:wants "deltas"
   all.parent = call.span:context()
@@ -106,7 +106,7 @@ end
 --- Begins the spans of a chat that began in one step, and of its attempt, which is the first: they began at `since`
 -- (seconds of the monotonic clock). `err` is the attempt's error where it did not start, nil where it did.
 function observe.begun(call, since, err)
-  observe.chat(call, call.streaming)
+  observe.chat(call)
   if not call.span then return end
   call.span.since = since
   local span = observe.attempt(call, call.prepared)
@@ -131,8 +131,7 @@ end
 
 --- Makes the attempts of a call parts of a span, which other calls may have, too.
 function observe.join(call, span)
-  call.span, call.shares_span = span, true
-  if call.ledger then call.ledger.parent = span:context() end
+  call.span, call.shares_span, call.ledger.parent = span, true, span
 end
 
 --- Begins the span of an attempt that is ready to go out, or has just gone out: the span, nil where the observer is not
@@ -167,8 +166,9 @@ local function end_attempt(call, status_code, request_id, figures, err)
   span:finish(figures, err)
 end
 
---- The same. `answer` is what came of the attempt (a Response, or {status_code, request_id}; nil: nothing), `figures`
--- what a stream or request tells of it (nil: it did not begin), `err` its error, nil for none.
+--- Ends the span of the latest attempt, unless it is over. `answer` is what came of the attempt (a Response, or
+-- {status_code, request_id}; nil: nothing), `figures` what a stream or request tells of it (nil: it did not begin),
+-- `err` its error, nil for none.
 function observe.attempt_over(call, answer, figures, err)
   answer = answer or err or NONE
   end_attempt(call, answer.status_code, answer.request_id, figures, err)

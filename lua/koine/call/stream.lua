@@ -217,7 +217,7 @@ function stream.open(call)
   end
   if not opened then
     if not call.ledger then chat.unfold(call) end
-    if observed and not call.span then require("koine.call.observe").chat(call, call.streaming) end
+    if observed and not call.span then require("koine.call.observe").chat(call) end
     opened, err = start(call, err)
     if not opened then return nil, err end
   end

@@ -18,7 +18,8 @@ ledger.__index = ledger
 -- call may take in all (nil = no limit), on_retry a function called with the attempt's record before each wait, or nil.
 -- `clock` has now and park as koine.task.wait does (nil: that).
 -- Its `attempts` is the array that errors and Responses carry: {status_code, class, kind, waited} for every attempt,
--- `waited` being the seconds slept after it. Its `parent` is a context (data/observer) where waits are observed.
+-- `waited` being the seconds slept after it. Its `parent` is a context or a span (data/observer) where waits are
+-- observed.
 function retry.new(policy, total, on_retry, clock)
   return setmetatable({ policy = policy, retries = 0, attempts = {}, on_retry = on_retry, clock = clock or wait,
     deadline = total and (clock or wait).now() + total }, ledger)

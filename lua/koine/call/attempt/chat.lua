@@ -8,8 +8,8 @@
 
 local core = require "koine.core"
 local attempt = require "koine.call.attempt"
+local check = require "koine.data.check"
 local credentials = require "koine.provider.credentials"
-local retry = require "koine.net.retry"
 local wait = require "koine.task.wait"
 
 local chat = {}
@@ -70,12 +70,9 @@ end
 --- The call's ledger, made now where it began without one.
 function chat.ledger(call)
   if call.ledger then return call.ledger end
-  local settings = call.settings
-  local total = settings.timeout.total
-  if total == 0 then total = nil end
-  local ledger = retry.new(settings.retry, total, settings.on_retry, settings.clock)
-  if total and call.began then ledger.deadline = call.began + total end
-  if call.span then ledger.parent = call.span:context() end
+  local ledger, total = attempt.ledger(call.settings), call.settings.timeout.total
+  if total and total ~= 0 and call.began then ledger.deadline = call.began + total end
+  ledger.parent = call.span
   call.ledger = ledger
   return ledger
 end
@@ -85,7 +82,7 @@ local function whole_request(call)
   local request, messages = {}, call.messages
   if not messages then return call.request end
   for name, value in next, call.request do request[name] = value end
-  request.messages = type(messages) == "string" and { { role = "user", content = messages } } or messages
+  request.messages = check.messages(messages)
   return request
 end
 

@@ -5,6 +5,7 @@
 -- comes behind the base URL, `rendered` the headers that its body needs (nil: none), `credentials` those of the latest
 -- attempt (see credentials.apply); `limited` is true once the rate limiter let the call go, `reauthenticated` has the
 -- kinds of errors that the login module was shown, `remedies` says what the request could do without (core.remedy).
+-- `streaming` says of a chat whether a stream is asked for; nil: the call is no chat, and its observer is told nothing.
 -- A chat that began in one step (attempt/chat.lua) gets most of these at its first failure.
 -- Of fetches, nil for none: `base_url` stands in for the state's, `hold` waits before each attempt (true, or nil,
 -- err), `judge` may change the error of one; where `hold_body` is true, the parser gets no string but a koine.body
@@ -23,14 +24,17 @@ local attempt = {}
 
 local USER_AGENT = "koine/" .. version
 
+--- A fresh ledger for a call with these settings; its deadline begins to run.
+function attempt.ledger(settings)
+  local total = settings.timeout.total
+  return retry.new(settings.retry, total ~= 0 and total or nil, settings.on_retry, settings.clock)
+end
+
 --- A new call with these settings: a fresh ledger; the deadline begins to run. Raises an ArgumentError when the
 -- adapter was closed.
 function attempt.call(adapter, state, settings)
   if adapter:closed() then core.raise_argument("adapter", "an open adapter", "a closed one") end
-  local total = settings.timeout.total
-  if total == 0 then total = nil end
-  return { adapter = adapter, state = state, settings = settings,
-    ledger = retry.new(settings.retry, total, settings.on_retry, settings.clock),
+  return { adapter = adapter, state = state, settings = settings, ledger = attempt.ledger(settings), streaming = nil,
     request = nil, outgoing = nil, path = nil, rendered = nil, credentials = nil, limited = nil, remedies = nil,
     finished = nil } -- named, so that there is room for them
 end
@@ -71,7 +75,7 @@ local function limit_rate(call)
   local limiter = call.state.rate_limiter
   if call.limited or not limiter then return true end
   local span <close> = call.span
-    and require("koine.data.observer").start(nil, call.span:context(), "wait", { what = "rate_limit" })
+    and require("koine.data.observer").start(nil, call.span, "wait", { what = "rate_limit" })
   local ready, err = limiter:wait(call.ledger:left(), call.asked or call.request)
   if span then span:finish(nil, err) end
   if not ready and err then return nil, err end

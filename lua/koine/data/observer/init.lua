@@ -336,8 +336,9 @@ end
 span_mt.__close, part_mt.__close = methods.break_off, methods.break_off
 function span_mt.__gc(self) self:break_off() end
 
---- Tells of something that happened in the work of `parent` (a context, nil: in none): a point of this type, with these
--- fields (table, nil: none; kept). `hook` is the room's own, nil for the parent's; nothing where neither has one.
+--- Tells of something that happened in the work of `parent` (a context or a span, nil: in none): a point of this type,
+-- with these fields (table, nil: none; kept). `hook` is the room's own, nil for the parent's; nothing where neither has
+-- one.
 function observer.point(parent, type, fields, hook)
   hook = hook or parent and parent.hook
   if not hook or hook.busy and not takes_more(hook) then return end
@@ -355,9 +356,9 @@ local function new_span(hook, within, type, metatable)
 end
 
 --- Begins a span: tells that work of this type begins, with these fields (table, nil: none; kept). `hook` is the
--- room's own, nil for the parent's; `parent` is a context, nil where a trace begins. Returns the span; nil where
--- neither has a hook, and where the observer may not be told of it. `amend` (function(span, fields), nil: none) is
--- called before the record goes out, to add content.
+-- room's own, nil for the parent's; `parent` is a context or a span, nil where a trace begins. Returns the span; nil
+-- where neither has a hook, and where the observer may not be told of it. `amend` (function(span, fields), nil: none)
+-- is called before the record goes out, to add content.
 function observer.start(hook, parent, type, fields, amend)
   hook = hook or parent and parent.hook
   if not hook or hook.busy and not takes_more(hook) then return nil end
