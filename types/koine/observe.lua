@@ -27,6 +27,10 @@ koine.observe = {}
 ---@class koine.TraceContext
 ---@field trace string
 ---@field id string
+---@field type? string of the work; nil for another program's
+---@field above? string type of the work that it is part of
+---@field conversation? string
+---@field hook? any Koine's own
 
 ---Is told of records.
 ---@class koine.Observer

@@ -29,7 +29,7 @@ local koine = {}
 ---@class koine.TurnContext
 ---@field thread koine.Thread
 ---@field messages koine.ChatMessage[]
----@field spans { first: integer, last: integer }[] which blocks are whose
+---@field spans { [1]: integer, [2]: integer }[] first and last block of each message
 ---@field other_bot_present? boolean
 ---@field cancelled fun(): boolean
 ---@field observe? koine.TraceContext
