@@ -209,11 +209,12 @@ describe("a chat that begins in one step", function()
       return "test-key-" .. asked
     end })
     assert(server:script { { content = "1" }, { content = "2" }, { error = { status = 500 } }, { content = "3" } })
-    local sent = sent_by(function()
+    local sent, ok, err = sent_by(function()
       for i = 1, 3 do assert.are.equal(tostring(i), assert(short:chat "Hi."):text()) end
-      return true
     end)
+    assert.is_true(ok, tostring(err))
     assert.are.equal(4, asked)
+    assert.are.equal(4, #sent)
     for i = 1, 4 do assert.are.equal("test-key-" .. i, sent[i].headers["x-api-key"]) end
   end)
 
