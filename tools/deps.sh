@@ -15,7 +15,7 @@ packages() {
     docs)  echo "lua5.2 lua-ldoc lua-discount" ;;
     plots) echo "gnuplot-nox" ;;
     browser) echo "chromium fonts-dejavu-core" ;;
-    hosts) echo "lighttpd lighttpd-modules-lua neomutt gringo dnsmasq-base-lua dovecot-core dovecot-auth-lua prosody" ;;
+    hosts) echo "lighttpd lighttpd-modules-lua neomutt gringo dnsmasq-base-lua dovecot-core dovecot-auth-lua prosody valgrind" ;;
     portable) echo "clang musl-tools gcc-i686-linux-gnu libc6-dev-i386-cross" ;;
     foreign) echo "musl-tools gcc-i686-linux-gnu libc6-dev-i386-cross gcc-aarch64-linux-gnu libc6-dev-arm64-cross
       gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user-static" ;;
