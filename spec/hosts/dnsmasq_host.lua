@@ -2,24 +2,14 @@
 -- clients.
 
 local files = require "spec.support.files"
-local folder = require "spec.support.folder"
 local host = require "spec.hosts.support.host"
-local koine = require "koine"
 local uv = require "luv"
 
 describe("dnsmasq", function()
-  local server, place
-
-  setup(function() server = assert(koine.testing.start()) end)
-  teardown(function() server:stop() end)
-  before_each(function()
-    assert(server:reset())
-    place = folder.new()
-  end)
-  after_each(function() folder.remove(place) end)
+  local bench = host.bench()
 
   local function notes()
-    local file <close> = io.open(place .. "/out")
+    local file <close> = io.open(bench.place .. "/out")
     return file and file:read "a" or ""
   end
 
@@ -29,12 +19,12 @@ describe("dnsmasq", function()
     for i, name in ipairs(names) do
       leases[i] = ("%d 02:00:00:00:00:%02d 192.168.77.%d %s *\n"):format(os.time() + 3600, i, i, name)
     end
-    files.write(place .. "/leases", table.concat(leases))
-    return host.start("dnsmasq", { env = { KOINE_URL = server.url, KOINE_OUT = place .. "/out" },
-      args = { "-k", "--user=root", "--conf-file=/dev/null", "--pid-file=" .. place .. "/pid", "--port=0",
+    files.write(bench.place .. "/leases", table.concat(leases))
+    return host.start("dnsmasq", { env = { KOINE_URL = bench.server.url, KOINE_OUT = bench.place .. "/out" },
+      args = { "-k", "--user=root", "--conf-file=/dev/null", "--pid-file=" .. bench.place .. "/pid", "--port=0",
         ("--dhcp-alternate-port=%d,%d"):format(host.free_port(), host.free_port()), "--listen-address=127.0.0.1",
         "--bind-interfaces", "--interface=lo", "--dhcp-range=127.0.0.5,127.0.0.6,255.0.0.0", "--log-facility=-",
-        "--dhcp-leasefile=" .. place .. "/leases", "--dhcp-luascript=" .. host.script "lease.lua" } })
+        "--dhcp-leasefile=" .. bench.place .. "/leases", "--dhcp-luascript=" .. host.script "lease.lua" } })
   end
 
   -- The helper ends after the server, with what it is asked last.
@@ -53,7 +43,7 @@ describe("dnsmasq", function()
 
   it("asks about each lease, at the start and after SIGHUP, and at the end", function()
     if unfit() then return pending(unfit()) end
-    assert(server:script "echo")
+    assert(bench.server:script "echo")
     local program <close> = start { "laptop", "phone" }
     program:await(function() return notes():find "old: You said: laptop\n" end)
     program:signal "sighup"
@@ -65,8 +55,7 @@ describe("dnsmasq", function()
 
   it("goes on where the provider is silent: the next event comes after the script's own limit", function()
     if unfit() then return pending(unfit()) end
-    assert(server:script { { content = "late", fault = { stall_after = 0 } }, { content = "one" },
-      { content = "two" } })
+    assert(bench.server:script { host.LATE, { content = "one" }, { content = "two" } })
     local program <close> = start { "laptop" }
     program:await(function() return notes():find "old: " end)
     assert.are.equal("init: timeout\nold: one\n", notes())

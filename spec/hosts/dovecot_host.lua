@@ -1,9 +1,7 @@
 -- Dovecot's auth-lua: a Lua state in each worker of its auth service, with an allocator of Dovecot's own.
 
 local files = require "spec.support.files"
-local folder = require "spec.support.folder"
 local host = require "spec.hosts.support.host"
-local koine = require "koine"
 local uv = require "luv"
 
 local CONFIG = [[
@@ -29,28 +27,22 @@ service auth-worker {
 local TRIES_MAX = 100 -- of a login that finds no socket
 
 describe("Dovecot", function()
-  local server, place
+  local bench = host.bench()
 
-  setup(function() server = assert(koine.testing.start()) end)
-  teardown(function() server:stop() end)
-  before_each(function()
-    assert(server:reset())
-    place = folder.new()
-  end)
-  after_each(function() folder.remove(place) end)
+  local function log() return files.read(bench.place .. "/log") end
 
-  local function log() return files.read(place .. "/log") end
-
-  local function listens() return uv.fs_access(place .. "/run/auth-client", "W") end
+  local function listens() return uv.fs_access(bench.place .. "/run/auth-client", "W") end
 
   local function start()
+    local place = bench.place
     files.write(place .. "/dovecot.conf", CONFIG:format(place, place, place, host.script "passdb.lua"))
-    return host.start("dovecot", { args = { "-F", "-c", place .. "/dovecot.conf" }, env = { KOINE_URL = server.url },
-      ready = listens })
+    return host.start("dovecot", { args = { "-F", "-c", place .. "/dovecot.conf" },
+      env = { KOINE_URL = bench.server.url }, ready = listens })
   end
 
   local function ask(login)
-    return host.start("doveadm", { args = { "-c", place .. "/dovecot.conf", "auth", "test", login[1], login[2] } })
+    return host.start("doveadm", { args = { "-c", bench.place .. "/dovecot.conf", "auth", "test", login[1],
+      login[2] } })
   end
 
   -- Whether each user's password is right, asked at once. Dovecot makes its socket anew in a reload: who comes between
@@ -85,20 +77,20 @@ describe("Dovecot", function()
 
   it("asks in its workers, several at once, also after a reload", function()
     if unfit() then return pending(unfit()) end
-    assert(server:script "echo")
+    assert(bench.server:script "echo")
     local program <close> = start()
     for _ = 1, 2 do
       local given, expected = {}, {}
       for i = 1, 6 do given[i], expected[i] = { "u" .. i, "You_said:_u" .. (i % 3 == 0 and 0 or i) }, i % 3 ~= 0 end
       assert.are.same(expected, logins(given))
-      assert.are.equal(0, select(2, host.run("doveadm", { args = { "-c", place .. "/dovecot.conf", "reload" } })))
+      assert.are.equal(0, select(2, host.run("doveadm", { args = { "-c", bench.place .. "/dovecot.conf", "reload" } })))
     end
     assert_clean(program)
   end)
 
   it("refuses a login where the provider is silent, and goes on", function()
     if unfit() then return pending(unfit()) end
-    assert(server:script { { content = "late", fault = { stall_after = 0 } }, { content = "secret" } })
+    assert(bench.server:script { host.LATE, { content = "secret" } })
     local program <close> = start()
     assert.are.same({ false }, logins { { "ada", "secret" } })
     assert.are.same({ true }, logins { { "ada", "secret" } })

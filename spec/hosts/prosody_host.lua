@@ -1,10 +1,7 @@
 -- Prosody: its loop watches Koine's engine (scripts/mod_ask.lua), so that many requests wait at once.
 
-
 local files = require "spec.support.files"
-local folder = require "spec.support.folder"
 local host = require "spec.hosts.support.host"
-local koine = require "koine"
 local uv = require "luv"
 
 local CONFIG = [[
@@ -26,20 +23,15 @@ VirtualHost "localhost"
 ]]
 
 describe("Prosody", function()
-  local server, place, port
+  local bench, port = host.bench(), nil
 
-  setup(function() server = assert(koine.testing.start()) end)
-  teardown(function() server:stop() end)
-  before_each(function()
-    assert(server:reset())
-    place, port = folder.new(), host.free_port()
-  end)
-  after_each(function() folder.remove(place) end)
+  before_each(function() port = host.free_port() end)
 
   local function start(mode)
+    local place = bench.place
     files.write(place .. "/prosody.cfg.lua", CONFIG:format(place, place, place, host.script "":gsub("/$", ""), port))
     return host.start("prosody", { args = { mode or "-F", "--config", place .. "/prosody.cfg.lua" }, env = {
-      KOINE_URL = server.url }, ready = function() return host.listens(port) end })
+      KOINE_URL = bench.server.url }, ready = function() return host.listens(port) end })
   end
 
   local function get(path, seconds) return host.get(port, { "/ask/" .. path }, seconds)[1] end
@@ -56,7 +48,7 @@ describe("Prosody", function()
   end
 
   it("chats, streams, and tells of errors", function()
-    assert(server:script "echo")
+    assert(bench.server:script "echo")
     local program <close> = start()
     assert.are.same({ status = 200, body = "You said: Hello" }, get "chat?Hello")
     assert.are.equal("data: You said\n\ndata: : Hello\n\n", get "stream?Hello".body)
@@ -68,7 +60,7 @@ describe("Prosody", function()
   it("serves many at once, and others meanwhile", function()
     local answers = {}
     for i = 1, 20 do answers[i] = { content = "late", fault = { delay_ms = 500 } } end
-    assert(server:script(answers))
+    assert(bench.server:script(answers))
     local program <close> = start()
     local paths = {}
     for i = 1, 20 do paths[i] = "/ask/chat?Hello" end
@@ -80,7 +72,7 @@ describe("Prosody", function()
   end)
 
   it("gives up what a client waits for that goes", function()
-    assert(server:script { { content = "late", fault = { stall_after = 0 } } })
+    assert(bench.server:script { host.LATE })
     local program <close> = start()
     assert.are.equal(0, get("chat?Hello", 0.3).status)
     program:await(function() return state() == IDLE end)
@@ -88,11 +80,9 @@ describe("Prosody", function()
   end)
 
   it("has its module reloaded, with a chat that waits too", function()
-    assert(server:script { { content = "late", fault = { stall_after = 0 } }, { content = "one" },
-      { content = "two" } })
+    assert(bench.server:script { host.LATE, { content = "one" }, { content = "two" } })
     local program <close> = start()
-    local waits <close> = host.start("curl", { args = { "-s", "--max-time", "20",
-      ("http://127.0.0.1:%d/ask/chat?Hello"):format(port) } })
+    local waits <close> = host.ask(port, "/ask/chat?Hello")
     host.await(function() return state():find "^1 waiting" end)
     for _, answer in ipairs { "one", "two" } do
       assert.are.equal("soon", get "reload".body)
@@ -104,12 +94,12 @@ describe("Prosody", function()
   end)
 
   it("serves as a daemon: it forks when its modules are loaded", function()
-    assert(server:script "echo")
+    assert(bench.server:script "echo")
     local program <close> = start "-D"
     host.await(function() return program.code end)
     local pid
     host.await(function()
-      pid = uv.fs_access(place .. "/pid", "R") and tonumber((files.read(place .. "/pid"):match "%d+"))
+      pid = uv.fs_access(bench.place .. "/pid", "R") and tonumber((files.read(bench.place .. "/pid"):match "%d+"))
       return pid
     end)
     finally(function() uv.kill(pid, "sigkill") end)
@@ -120,10 +110,9 @@ describe("Prosody", function()
   end)
 
   it("ends while a chat waits", function()
-    assert(server:script { { content = "late", fault = { stall_after = 0 } } })
+    assert(bench.server:script { host.LATE })
     local program <close> = start()
-    local waits <close> = host.start("curl", { args = { "-s", "--max-time", "20",
-      ("http://127.0.0.1:%d/ask/chat?Hello"):format(port) } })
+    local waits <close> = host.ask(port, "/ask/chat?Hello")
     host.await(function() return state():find "^1 waiting" end)
     assert_clean(program)
     waits:kill()

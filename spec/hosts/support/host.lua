@@ -1,6 +1,9 @@
 --- Programs of others that host Lua, as a spec starts them: in a process group of their own, with Koine where their Lua
 -- looks for modules. What became of a program is told by its exit status and by what it wrote.
 
+local busted = require "busted"
+local folder = require "spec.support.folder"
+local koine = require "koine"
 local uv = require "luv"
 
 local host = {}
@@ -9,6 +12,9 @@ local PATH = os.getenv "PATH" .. ":/usr/sbin:/sbin"
 local WAIT_MAX = 60000 -- ms until a program must have done what is waited for; a safety net only
 
 host.free_port = require "spec.support.free_port"
+
+--- An answer of the loopback provider that does not come.
+host.LATE = { content = "late", fault = { stall_after = 0 } }
 
 local methods = {}
 local Host = { __index = methods, __name = "host" }
@@ -54,14 +60,14 @@ function host.find(name)
   end
 end
 
---- Starts a program: args its arguments, env {NAME = value}, cwd a directory, input bytes for its standard input, ready
--- a function (program) → true once it is up. Raises when it ends before that, or is not ready in a minute.
+--- Starts a program: args its arguments, env {NAME = value}, ready a function (program) → true once it is up. Raises
+-- when it ends before that, or is not ready in a minute.
 function host.start(name, opts)
   local self = setmetatable({ out = "" }, Host)
-  local output, errors, input = uv.new_pipe(false), uv.new_pipe(false), uv.new_pipe(false)
+  local output, errors = uv.new_pipe(false), uv.new_pipe(false)
   local path = assert(host.find(name), name .. " is not there")
-  self.handle = assert(uv.spawn(path, { args = opts.args, env = environment(opts.env), cwd = opts.cwd, detached = true,
-    stdio = { input, output, errors } }, function(code, signal) self.code, self.ended_by = code, signal end))
+  self.handle = assert(uv.spawn(path, { args = opts.args, env = environment(opts.env), detached = true,
+    stdio = { nil, output, errors } }, function(code, signal) self.code, self.ended_by = code, signal end))
   self.pid = self.handle:get_pid()
   self.open, self.pipes = 2, { output, errors }
   for _, pipe in ipairs(self.pipes) do
@@ -70,8 +76,6 @@ function host.start(name, opts)
       else self.open = self.open - 1 end
     end)
   end
-  if opts.input then input:write(opts.input) end
-  input:shutdown(function() input:close() end)
   if opts.ready then self:await(opts.ready) end
   return self
 end
@@ -83,11 +87,6 @@ function methods:await(f)
     self:kill()
     error(("it did not get there: %s"):format(self.out), 2)
   end
-end
-
---- Waits until the program wrote the text.
-function methods:says(text)
-  self:await(function() return self.out:find(text, 1, true) end)
 end
 
 --- Sends the program a signal: "sighup".
@@ -128,14 +127,17 @@ function host.run(name, opts)
   return program.out, code, signal
 end
 
---- Asks a server on this machine for all of these paths at once: an array of {status = , body = }. After `seconds` (20)
--- the client goes: status is then 0.
+--- Starts a client that asks a server on this machine for a path: it writes the body, a newline and the status. After
+-- `seconds` (20) it goes: the status is then 000.
+function host.ask(port, path, seconds)
+  return host.start("curl", { args = { "-s", "-w", "\n%{http_code}", "--max-time", tostring(seconds or 20),
+    ("http://127.0.0.1:%d%s"):format(port, path) } })
+end
+
+--- Asks for all of these paths at once: an array of {status = , body = }. The status of a client that went is 0.
 function host.get(port, paths, seconds)
   local clients, answers = {}, {}
-  for i, path in ipairs(paths) do
-    clients[i] = host.start("curl", { args = { "-s", "-w", "\n%{http_code}", "--max-time", tostring(seconds or 20),
-      ("http://127.0.0.1:%d%s"):format(port, path) } })
-  end
+  for i, path in ipairs(paths) do clients[i] = host.ask(port, path, seconds) end
   for i, client in ipairs(clients) do
     client:wait()
     local body, status = client.out:match "^(.*)\n(%d+)$"
@@ -149,6 +151,22 @@ function host.listens(port)
   local connection = require "socket".connect("127.0.0.1", port)
   if connection then connection:close() end
   return connection ~= nil
+end
+
+--- Registers what the tests of one `describe` need, and returns it, a table: server, a loopback provider that forgets
+-- before each test; place, a folder of each test's own.
+function host.bench()
+  local bench = {}
+
+  busted.setup(function() bench.server = assert(koine.testing.start()) end)
+  busted.teardown(function() bench.server:stop() end)
+  busted.before_each(function()
+    assert(bench.server:reset())
+    bench.place = folder.new()
+  end)
+  busted.after_each(function() folder.remove(bench.place) end)
+
+  return bench
 end
 
 return host
