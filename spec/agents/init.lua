@@ -3,6 +3,7 @@
 local core = require "koine.core"
 local koine = require "koine"
 local program = require "spec.interop.support.program"
+local search_path = require "spec.support.search_path"
 
 local agents = {}
 
@@ -25,14 +26,10 @@ end
 function agents.new(name, input)
   local self = setmetatable({ home = program.folder(), work = program.folder(), logs = program.folder() }, metatable)
   local here = assert(io.popen "pwd"):read "l"
-  local function absolute(path)
-    return program.quote((path:gsub("[^;]+", function(part)
-      return part:find "^/" and part or here .. "/" .. part:gsub("^%./", "")
-    end)))
-  end
-  local line = ("env LUA_PATH=%s LUA_CPATH=%s %s %s %s %s"):format(absolute(package.path), absolute(package.cpath),
-    os.getenv "KOINE_LUA" or "lua5.4", program.quote(here .. "/spec/agents/provider.lua"),
-    program.quote(name), program.quote(core.encode(input(self.work))))
+  local line = ("env LUA_PATH=%s LUA_CPATH=%s %s %s %s %s"):format(program.quote(search_path(package.path)),
+    program.quote(search_path(package.cpath)), os.getenv "KOINE_LUA" or "lua5.4",
+    program.quote(here .. "/spec/agents/provider.lua"), program.quote(name),
+    program.quote(core.encode(input(self.work))))
   self.provider = program.start(self.logs, line, function(log) return log:match "port (%d+)" end)
   self.url = "http://127.0.0.1:" .. self.provider.answer
   return self

@@ -4,6 +4,7 @@
 local busted = require "busted"
 local folder = require "spec.support.folder"
 local koine = require "koine"
+local search_path = require "spec.support.search_path"
 local uv = require "luv"
 
 local host = {}
@@ -19,20 +20,13 @@ host.LATE = { content = "late", fault = { stall_after = 0 } }
 local methods = {}
 local Host = { __index = methods, __name = "host" }
 
--- Every path of a search path from the root on: a host may change its directory.
-local function whole(paths)
-  return (paths:gsub("[^;]+", function(path)
-    return path:sub(1, 1) == "/" and path or uv.cwd() .. "/" .. path
-  end))
-end
-
 --- The path of a script of spec/hosts/scripts.
 function host.script(name) return ("%s/spec/hosts/scripts/%s"):format(uv.cwd(), name) end
 
--- NAME=value for a program, with Koine's paths.
+-- NAME=value for a program, with Koine's paths: a host may change its directory.
 local function environment(given)
-  local list = { "LUA_PATH=" .. whole(package.path), "LUA_CPATH=" .. whole(package.cpath), "PATH=" .. PATH,
-    "LC_ALL=C.UTF-8", "HOME=/nonexistent", "TERM=dumb" }
+  local list = { "LUA_PATH=" .. search_path(package.path), "LUA_CPATH=" .. search_path(package.cpath),
+    "PATH=" .. PATH, "LC_ALL=C.UTF-8", "HOME=/nonexistent", "TERM=dumb" }
   for name, value in pairs(given or {}) do list[#list + 1] = name .. "=" .. value end
   return list
 end

@@ -6,6 +6,7 @@ local cli = require "spec.support.cli"
 local first_word = require "koine.cli.arguments.first_word"
 local kit = require "spec.lua.cli.kit"
 local koine = require "koine"
+local search_path = require "spec.support.search_path"
 
 local AH = { { content = "Ah." } }
 
@@ -133,8 +134,7 @@ describe("koine", function()
   it("finds Koine beside itself where Lua finds none, and says in one line where it is not there either", function()
     local lfs, lua = require "lfs", os.getenv "KOINE_LUA" or "lua5.4"
     local here = lfs.currentdir() .. "/"
-    local function whole(path) return path:sub(1, 1) == "/" and path or here .. path end
-    local core = whole(assert(package.searchpath("koine.core", package.cpath)))
+    local core = search_path(assert(package.searchpath("koine.core", package.cpath)))
     local function try()
       -- From another folder: paths of the checkout lead nowhere.
       local pipe = assert(io.popen(("cd '%s' && LUA_PATH='./none/?.lua' LUA_CPATH='./none/?.so' %s bin/koine --version"

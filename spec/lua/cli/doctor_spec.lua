@@ -3,7 +3,7 @@
 local cli = require "spec.support.cli"
 local kit = require "spec.lua.cli.kit"
 local koine = require "koine"
-local mixed_width = require "spec.support.mixed_width"
+local mixed_width = require "spec.lua.system.executor.mixed_width"
 local rows = require "koine.provider"
 
 local KEY = kit.KEY

@@ -5,7 +5,7 @@ local core = require "koine.core"
 local files = require "spec.support.files"
 local folder = require "spec.support.folder"
 local koine = require "koine"
-local lfs = require "lfs"
+local search_path = require "spec.support.search_path"
 local testing = require "koine.testing"
 
 local exchange, messages, completions, BEARER = client.exchange, client.messages, client.completions, client.BEARER
@@ -66,9 +66,8 @@ describe("koine.testing", function()
         seen:write("x"):close()
         local server <close> = assert(require "koine".testing.start())
       ]])
-      local function whole(paths) return (paths:gsub("%f[^;\0]%.?[^/;]", lfs.currentdir() .. "/%0")) end
       local run = assert(io.popen(("cd '%s' && LUA_PATH='%s' LUA_CPATH='%s' '%s' luv.lua 2>&1"):format(place,
-        whole(package.path) .. ";./?.lua", whole(package.cpath), os.getenv "KOINE_LUA" or "lua5.4")))
+        search_path(package.path) .. ";./?.lua", search_path(package.cpath), os.getenv "KOINE_LUA" or "lua5.4")))
       local said = run:read "a"
       run:close()
       assert.is_truthy(said:find("did not start: a script that starts a loopback provider has the name", 1, true),

@@ -5,22 +5,16 @@ local folder = require "spec.support.folder"
 local koine = require "koine"
 local lfs = require "lfs"
 local peers = require "spec.lua.net.peers"
+local search_path = require "spec.support.search_path"
 
 local kit = {}
 
 local LUA = arg and arg[-1] or "lua5.4"
 local HERE = lfs.currentdir()
 
--- A list of paths of Lua with those of this directory made absolute, as an agent may run elsewhere.
-local function absolute(paths)
-  return (paths:gsub("[^;]+", function(path)
-    return path:find "^/" and path or HERE .. "/" .. path:gsub("^%./", "")
-  end))
-end
-
 --- What an interpreter with Koine's core needs of the environment, wherever it runs: a new table.
 function kit.environment()
-  return { LUA_PATH = absolute(package.path), LUA_CPATH = absolute(package.cpath),
+  return { LUA_PATH = search_path(package.path), LUA_CPATH = search_path(package.cpath),
     LD_PRELOAD = os.getenv "LD_PRELOAD", ASAN_OPTIONS = os.getenv "ASAN_OPTIONS" }
 end
 

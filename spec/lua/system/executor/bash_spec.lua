@@ -3,7 +3,7 @@
 local folder = require "spec.support.folder"
 local koine = require "koine"
 local lfs = require "lfs"
-local mixed_width = require "spec.support.mixed_width"
+local mixed_width = require "spec.lua.system.executor.mixed_width"
 local wait = require "koine.task.wait"
 
 describe("the executor's bash (107)", function()

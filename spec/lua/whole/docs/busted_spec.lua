@@ -3,12 +3,7 @@
 local files = require "spec.support.files"
 local folders = require "spec.support.folder"
 local lfs = require "lfs"
-
-local function whole(paths)
-  return (paths:gsub("[^;]+", function(path)
-    return path:find "^/" and path or lfs.currentdir() .. "/" .. path:gsub("^%./", "")
-  end))
-end
+local search_path = require "spec.support.search_path"
 
 describe("the page about testing", function()
   local folder
@@ -23,8 +18,9 @@ describe("the page about testing", function()
     assert(lfs.mkdir(folder .. "/spec"))
     files.write(folder .. "/capital.lua", page:match "```lua\n%-%- sketch: capital%.lua\n(.-)```")
     files.write(folder .. "/" .. name, code)
+    command = command:gsub("^lua5%.4", os.getenv "KOINE_LUA" or "lua5.4")
     local pipe = assert(io.popen(("cd '%s' && export LUA_PATH='./?.lua;%s' LUA_CPATH='%s' && %s 2>&1"):format(folder,
-      whole(package.path), whole(package.cpath), (command:gsub("^lua5%.4", os.getenv "KOINE_LUA" or "lua5.4")))))
+      search_path(package.path), search_path(package.cpath), command)))
     local output = pipe:read "a"
     assert.is_true(pipe:close(), output)
     assert.is_truthy(output:find("1 success / 0 failures / 0 errors", 1, true), output)

@@ -155,14 +155,11 @@ exec %s '%s/bin/koine' "$command" -m anthropic/docs --base-url '%s' "$@"
 
 --- Runs the blocks of a page that begin behind `<!-- run -->`, in the directory: an array of {line, output, promised}.
 function pages.run_shell(text, server, directory)
-  local lfs, files = require "lfs", require "spec.support.files"
-  local place, found = lfs.currentdir(), {}
-  local function whole(paths)
-    return (paths:gsub("[^;]+", function(one) return one:find "^/" and one or place .. "/" .. one:gsub("^%./", "") end))
-  end
+  local files, search_path = require "spec.support.files", require "spec.support.search_path"
+  local place, found = require("lfs").currentdir(), {}
   files.write(directory .. "/koine", SHIM:format(os.getenv "KOINE_LUA" or "lua5.4", place, server.url))
   local exports = "export LUA_PATH='%s' LUA_CPATH='%s' ANTHROPIC_API_KEY=docs-key PATH='%s':\"$PATH\"\n"
-  files.write(directory .. "/paths", exports:format(whole(package.path), whole(package.cpath), directory))
+  files.write(directory .. "/paths", exports:format(search_path(package.path), search_path(package.cpath), directory))
   local command = ("cd '%s' && chmod +x koine && . ./paths && sh -e script </dev/null 2>&1"):format(directory)
   for before, block in text:gmatch "()\n<!%-%- run %-%->\n```sh\n(.-)\n```" do
     local promised, _, line = {}, text:sub(1, before):gsub("\n", "")

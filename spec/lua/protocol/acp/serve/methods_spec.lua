@@ -6,15 +6,11 @@ local folder = require "spec.support.folder"
 local kit = require "spec.lua.protocol.acp.serve.kit"
 local koine = require "koine"
 local saved = require "koine.protocol.acp.serve.saved"
+local search_path = require "spec.support.search_path"
 
 local calls, text = kit.calls, kit.text
 local NONE = core.array {}
 local LUA, HERE = arg and arg[-1] or "lua5.4", require("lfs").currentdir()
-
--- Paths of modules as they are from another directory.
-local function here(paths)
-  return (paths:gsub("[^;]+", function(path) return path:sub(1, 1) ~= "/" and HERE .. "/" .. path or nil end))
-end
 
 describe("a served agent", function()
   local dir
@@ -380,8 +376,8 @@ describe("a served agent", function()
   it("has the tools of the editor's MCP servers, until the session is closed", function()
     local env = {}
     for _, name in ipairs { "LUA_PATH", "LUA_CPATH", "LD_PRELOAD" } do
-      local value = name == "LUA_PATH" and here(package.path) or name == "LUA_CPATH" and here(package.cpath)
-        or os.getenv(name)
+      local value = name == "LUA_PATH" and search_path(package.path)
+        or name == "LUA_CPATH" and search_path(package.cpath) or os.getenv(name)
       if value then env[#env + 1] = { name = name, value = value } end
     end
     local server = { name = "fake", command = LUA, env = core.array(env), args = {
