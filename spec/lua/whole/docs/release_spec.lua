@@ -8,6 +8,7 @@ local ENVIRONMENT = "env -u MAKEFLAGS -u LUA_PATH -u LUA_CPATH GIT_CONFIG_GLOBAL
   .. "GIT_AUTHOR_EMAIL=a@localhost GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@localhost"
 local ADDRESSES = "SOURCE_URL=https://example.com/koine-9.9.0.tar.gz HOMEPAGE=https://example.com/ "
   .. "ISSUES_URL=https://example.com/issues"
+local UNDONE = "release: failed; all is as it was before\n"
 
 describe("make release", function()
   local place
@@ -139,9 +140,12 @@ describe("make release", function()
     local text, ok = release "9.9.0"
     os.remove(place .. "/.git/hooks/post-commit")
     assert.is_false(ok, text)
+    assert.truthy(text:find(UNDONE, 1, true), text)
     assert_untouched()
     text, ok = release("9.9.0", ADDRESSES .. " LUA=false")
     assert.is_false(ok, text)
+    assert.truthy(text:find(UNDONE, 1, true), text)
+    assert.is_nil(text:find("dist: set ", 1, true), text)
     assert_untouched()
   end)
 end)
