@@ -256,6 +256,61 @@ static void test_one_stale(const struct mem *m) {
   pollset_free(p);
 }
 
+/* Whether the system watches fd for a pollset, as Linux lists it; elsewhere true. */
+static int is_watched(struct pollset *p, int fd) {
+#ifdef __linux__
+  char path[64], line[256];
+  int found = 0, number;
+  (void)snprintf(path, sizeof path, "/proc/self/fdinfo/%d", pollset_fd(p));
+  FILE *f = fopen(path, "r");
+  CHECK(f != NULL);
+  while (f != NULL && fgets(line, sizeof line, f) != NULL)
+    if (sscanf(line, "tfd: %d", &number) == 1 && number == fd) found = 1;
+  if (f != NULL) fclose(f);
+  return found;
+#else
+  (void)p;
+  (void)fd;
+  return 1;
+#endif
+}
+
+/* An entry that rests stays with the system, runs no handler, and goes when its descriptor is ready. */
+static void test_rest(const struct mem *m) {
+  struct seen s;
+  struct err e;
+  int fd[2], intr, lap;
+  struct pollset *p = fresh(m, &s);
+  CHECK(pipe(fd) == 0);
+  pollset_rest(p, fd[0]); /* there is none */
+  CHECK(pollset_set(p, fd[0], POLLSET_IN, handler, &s, &e) == 0);
+  pollset_rest(p, fd[0]);
+  CHECK(is_watched(p, fd[0]) && pollset_wait(p, 0, &intr, &e) == 0 && s.calls == 0);
+  /* it is wanted again, as it was */
+  CHECK(pollset_set(p, fd[0], POLLSET_IN, handler, &s, &e) == 0 && write(fd[1], "x", 1) == 1);
+  CHECK(pollset_wait(p, 0, &intr, &e) == 1 && s.calls == 1 && s.events == POLLSET_IN);
+  /* it is ready while it rests */
+  for (int one = 0; one < 2; one++) {
+    CHECK(pollset_set(p, fd[0], POLLSET_IN, handler, &s, &e) == 0);
+    pollset_rest(p, fd[0]);
+    CHECK((one ? pollset_one(p, &lap, &e) : pollset_wait(p, 0, &intr, &e)) == 1 && s.calls == 1);
+    CHECK(!readable(pollset_fd(p)));
+  }
+  /* it is wanted for something else, and by somebody else */
+  CHECK(pollset_set(p, fd[1], POLLSET_IN, handler, &s, &e) == 0);
+  pollset_rest(p, fd[1]);
+  CHECK(pollset_set(p, fd[1], POLLSET_OUT, leaver, &s, &e) == 0 && pollset_wait(p, 0, &intr, &e) == 1 && s.calls == 2);
+  /* it is removed, and its number comes again */
+  CHECK(pollset_set(p, fd[0], POLLSET_IN, handler, &s, &e) == 0);
+  pollset_rest(p, fd[0]);
+  pollset_remove(p, fd[0]);
+  CHECK(pollset_set(p, fd[0], POLLSET_IN, handler, &s, &e) == 0);
+  CHECK(pollset_wait(p, 0, &intr, &e) == 1 && s.calls == 3);
+  pollset_free(p);
+  close(fd[0]);
+  close(fd[1]);
+}
+
 /* First in, first out; putting in and taking out twice is no more than once. */
 static void test_news(const struct mem *m) {
   struct seen s;
@@ -280,6 +335,7 @@ int main(void) {
   struct mem m = mem_libc();
   test_one(&m);
   test_one_stale(&m);
+  test_rest(&m);
   test_news(&m);
   test_events(&m);
   test_many(&m);

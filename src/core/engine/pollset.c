@@ -30,6 +30,7 @@ struct entry {
   uint32_t round;
   uint32_t lap;            /* in which it was served last; 0 = never */
   int events;
+  int resting;             /* the system goes on watching, but the handler does not run */
 };
 
 struct pollset {
@@ -62,14 +63,16 @@ static int milliseconds(double seconds) {
   return (double)ms < seconds * 1000 ? ms + 1 : ms;
 }
 
-/* Runs the handler of fd unless its entry is gone or another one by now: 1 when it ran. */
+/* Runs the handler of fd unless its entry is gone or another one by now: 1 when it ran. An entry that rests is removed
+** instead, so that its descriptor, which stays ready, is not told of again. */
 static int dispatch(struct pollset *p, int fd, uint32_t round, int events) {
   if ((size_t)fd >= p->cap) return 0;
   struct entry n = p->entries[fd];
   if (n.handler == NULL || n.round != round) return 0;
   if (n.lap == p->lap) p->lap++;
   p->entries[fd].lap = p->lap;
-  n.handler(n.ud, fd, events);
+  if (n.resting) pollset_remove(p, fd);
+  else n.handler(n.ud, fd, events);
   return 1;
 }
 
@@ -205,9 +208,10 @@ int pollset_set(struct pollset *p, int fd, int events, pollset_handler h, void *
   struct entry *n = &p->entries[fd];
   int fresh = n->handler == NULL;
   /* The number keeps its lap: one that is removed and added whenever it is served is not new each time. */
-  struct entry next = { h, ud, fresh ? n->round + 1 : n->round, n->lap, events };
-  /* Also for the same events: behind the number there may be another file by now. */
-  if (system_set(p, fd, &next, n->events, fresh) < 0) return err_system(e, "cannot watch a descriptor");
+  struct entry next = { h, ud, fresh ? n->round + 1 : n->round, n->lap, events, 0 };
+  /* Also for the same events, unless it rested: behind the number there may be another file by now. */
+  if (!(n->resting && n->events == events) && system_set(p, fd, &next, n->events, fresh) < 0)
+    return err_system(e, "cannot watch a descriptor");
   *n = next;
   return 0;
 }
@@ -219,6 +223,12 @@ void pollset_remove(struct pollset *p, int fd) {
   system_remove(p, fd, n->events);
   n->handler = NULL;
   n->ud = NULL;
+  n->resting = 0;
+}
+
+/* Keeps the entry of fd, if there is one, without its handler. */
+void pollset_rest(struct pollset *p, int fd) {
+  if (fd >= 0 && (size_t)fd < p->cap && p->entries[fd].handler != NULL) p->entries[fd].resting = 1;
 }
 
 /* Returns the result of a wait that failed: 0 after EINTR, else -1 and *e. */

@@ -37,6 +37,9 @@ int pollset_fd(const struct pollset *p);        /* readable when an entry is rea
 ** errors; kqueue tells of nothing. 0, or -1. */
 int pollset_set(struct pollset *p, int fd, int events, pollset_handler h, void *ud, struct err *e);
 void pollset_remove(struct pollset *p, int fd); /* before the descriptor is closed */
+/* Has the entry of fd wait for the next pollset_set, which costs no call of the system where it wants the same events.
+** Until then the handler does not run; once the descriptor is ready, the entry is removed. */
+void pollset_rest(struct pollset *p, int fd);
 /* Waits at most `timeout` seconds (negative = for ever, 0 = not at all) and runs the handlers of what is ready.
 ** Returns how many ran; 0 on time-out and on EINTR (*interrupted set then); -1 and *e on failure. */
 int pollset_wait(struct pollset *p, double timeout, int *interrupted, struct err *e);

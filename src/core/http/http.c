@@ -78,8 +78,9 @@ static int on_watch(CURL *easy, curl_socket_t fd, int what, void *ud, void *sock
   char *t = NULL;
   (void)socket_ud;
   if (http->pair[0] >= 0) socket_mark_pair(http);
-  if (what == CURL_POLL_REMOVE) {
-    pollset_remove(http->poll, fd);
+  if (what == CURL_POLL_REMOVE) { /* mostly because the connection falls idle: the next request will want the same */
+    if (socket_is_listed(http, fd)) pollset_rest(http->poll, fd);
+    else pollset_remove(http->poll, fd);
     return 0;
   }
   int events = (what & CURL_POLL_IN ? POLLSET_IN : 0) | (what & CURL_POLL_OUT ? POLLSET_OUT : 0);

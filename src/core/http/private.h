@@ -167,6 +167,8 @@ int socket_on_ready(void *ud, char *ip, char *local_ip, int port, int local_port
 int socket_on_lookup(void *state, void *reserved, void *ud);
 /* No further request goes out on the connection whose end here has this port. */
 void socket_retire(struct http *http, int port);
+/* True for a socket that was opened here, and whose close is told: not one of libcurl's pairs. */
+int socket_is_listed(const struct http *http, int fd);
 /* The socket whose end here has this port; -1: none. */
 int socket_at(struct http *http, int port);
 /* The socket is a link's: should libcurl close it, the link is told. */

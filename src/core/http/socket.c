@@ -55,6 +55,12 @@ curl_socket_t socket_on_open(void *ud, curlsocktype purpose, struct curl_sockadd
   return CURL_SOCKET_BAD;
 }
 
+int socket_is_listed(const struct http *http, int fd) {
+  for (size_t i = http->socket_n; i > 0; i--)
+    if (http->sockets[i - 1].fd == fd) return 1;
+  return 0;
+}
+
 void socket_link(struct http *http, int fd) {
   for (size_t i = 0; i < http->socket_n; i++)
     if (http->sockets[i].fd == fd) http->sockets[i].linked = 1;
@@ -81,6 +87,7 @@ int socket_on_close(void *ud, curl_socket_t fd) {
   for (size_t i = 0; i < http->socket_n; i++)
     if (http->sockets[i].fd == fd) {
       if (http->sockets[i].linked) lose_link(http, fd);
+      pollset_remove(http->poll, fd);
       http->sockets[i] = http->sockets[--http->socket_n];
       break;
     }
