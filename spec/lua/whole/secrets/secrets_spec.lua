@@ -318,7 +318,8 @@ describe("a credential", function()
       core.engine():step(0)
       local client = assert(listener:accept())
       client:settimeout(0)
-      local lines, line, why, begun = {}, nil, nil, nil
+      local lines = {}
+      local line, why, begun
       repeat
         core.engine():step(0.01)
         line, why, begun = client:receive("*l", begun)
