@@ -5,6 +5,7 @@ local json = require "koine.cli.json"
 local key_of = require "koine.cli.settings.key"
 local koine = require "koine"
 local nearest = require "koine.cli.arguments.nearest"
+local paths = require "koine.cli.settings.paths"
 local settings = require "koine.cli.settings"
 local terminal = require "koine.cli.terminal"
 
@@ -181,9 +182,6 @@ local function from_settings(name, given)
   return taken
 end
 
--- A URL (string) without what may be secret, its user and its query, as a log keeps it.
-local function public_part(url) return (url:gsub("[?#].*", ""):gsub("^(%w+://)[^/]*@", "%1"):gsub("/+$", "")) end
-
 -- The URL of the conversation that is continued, for the provider that it was with. nil: the settings, or the
 -- provider, have the address. Fails as wrong use where the settings have another one: what was said to one server goes
 -- to no other without the user's word.
@@ -192,7 +190,7 @@ local function continued_url(args, provider)
   if not (before and before.base_url and before.provider == provider) then return nil end
   local now = settings_of(provider).base_url
   if type(now) == "string" then
-    if public_part(now) == before.base_url then return nil end
+    if paths.public_url(now) == before.base_url then return nil end
     failure.fail(failure.WRONG_USE, "the conversation was at %s, and %s has another base_url: --base-url says which",
       before.base_url, settings.path())
   end
@@ -215,7 +213,7 @@ function adapters.adapter_of(args, name)
   if given.base_url == nil then given.base_url = continued_url(args, name:match "^[^/]*") end
   local taken = from_settings(name, given)
   local adapter, err = make(name, given, flags)
-  if adapter then return adapter, type(given.base_url) == "string" and public_part(given.base_url) or nil end
+  if adapter then return adapter, type(given.base_url) == "string" and paths.public_url(given.base_url) or nil end
   if taken[(err.field or ""):match "^[^.[]*"] then
     failure.fail(failure.WRONG_USE, "%s: providers.%s.%s", settings.path(), name:match "^[^/]*",
       koine.errors.words(err))

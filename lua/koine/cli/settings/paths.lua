@@ -1,4 +1,5 @@
---- Where the command line keeps what is the user's: by the XDG base directory specification.
+--- Where the command line keeps what is the user's, by the XDG base directory specification; and addresses as they may
+-- be shown.
 
 local paths = {}
 
@@ -16,5 +17,10 @@ function paths.state() return directory("XDG_STATE_HOME", "/.local/state") end
 
 --- The path with a home for a leading "~/", as a shell would have it.
 function paths.expand(path) return (path:gsub("^~/", (os.getenv "HOME" or "~"):gsub("%%", "%%%%") .. "/")) end
+
+--- A URL (string) without what may be secret: its user, its query and its fragment.
+function paths.public_url(url)
+  return (url:gsub("[?#].*", ""):gsub("^(%a[%w+.-]*://)[^/]*@", "%1"):gsub("^[^/]*@", ""):gsub("/+$", ""))
+end
 
 return paths

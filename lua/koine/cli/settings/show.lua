@@ -16,16 +16,43 @@ local function names_of(of)
   return names
 end
 
-local SECRET = { "key", "token", "secret", "credential", "password", "auth", "header" } -- in names of options
+local SECRET = { "key", "token", "secret", "credential", "password", "auth", "header", "proxy" } -- in names of options
 
--- A value of a field as it may be seen.
-local function shown_value(name, value)
+-- Whether the value of an option of this name may be a secret; max_tokens is a number.
+local function is_secret(name)
+  name = tostring(name):lower():gsub("_tokens$", "")
   for _, part in ipairs(SECRET) do
-    if tostring(name):lower():find(part, 1, true) then return "[redacted]" end
+    if name:find(part, 1, true) then return true end
   end
-  if type(value) ~= "table" then return value end
-  local copy = #value > 0 and koine.array {} or {}
-  for member, inner in pairs(value) do copy[member] = shown_value(member, inner) end
+  return false
+end
+
+-- What is no table, as JSON can have it and, with a `name`, as it may be seen: addresses without user and query.
+local function scalar(name, value)
+  local kind = type(value)
+  if kind == "string" and name and (name == "base_url" or value:find "^%a[%w+.-]*://") then
+    return paths.public_url(value)
+  end
+  if kind == "number" and value - value ~= 0 then return tostring(value) end -- infinite, or no number
+  return kind == "function" and "(function)" or value
+end
+
+-- Whether a table has members, and all of them are those of an array.
+local function is_list(value)
+  local count = 0
+  for _ in pairs(value) do count = count + 1 end
+  return count > 0 and count == #value
+end
+
+-- A copy of a value, as JSON can have it. With the `name` of its field (nil: none) secrets are redacted.
+local function shown_value(name, value)
+  if name and is_secret(name) then return "[redacted]" end
+  if type(value) ~= "table" then return scalar(name, value) end
+  local list = is_list(value)
+  local copy = list and koine.array {} or {}
+  for member, inner in pairs(value) do
+    copy[list and member or tostring(member)] = shown_value(name and member, inner)
+  end
   return copy
 end
 
@@ -88,8 +115,10 @@ function show.templates(args)
   for _, field in ipairs { "description", "model", "system", "prompt" } do
     if one[field] then write(field, one[field]) end
   end
-  for _, field in ipairs { "options", "defaults", "schema" } do
-    if one[field] then write(field, type(one[field]) == "table" and json.value(one[field]) or one[field]) end
+  if one.options then write("options", json.value(shown_value("options", one.options))) end
+  for _, field in ipairs { "defaults", "schema" } do
+    if one[field] then write(field, type(one[field]) == "table" and json.value(shown_value(nil, one[field]))
+      or one[field]) end
   end
   return 0
 end

@@ -161,4 +161,23 @@ describe("koine's settings", function()
     assert.are.same({ config, false }, { shown.path, shown.exists })
     assert.is_truthy(run(nil, { "config" }).out:find("(not there)", 1, true))
   end)
+
+  it("are shown without passwords and queries of addresses, and whatever their values are", function()
+    local text = [[return { providers = {
+      openai = { proxy = "http://u:hush@h:8080", base_url = "https://a:hush@x.y/v1?sig=hush", on_retry = ("").rep,
+        max_tokens = 9, extra = { hook = "https://a:hush@x.y/?hush#hush", [true] = 1, 0/0, 1/0 } },
+      anthropic = { proxy = "u:hush@h:8080", base_url = "a:hush@x.y/v1" } } }]]
+    local r = run(text, { "config" })
+    assert.are.same({ 0, "" }, { r.code, r.err })
+    assert.are.equal('provider    anthropic = {"base_url":"x.y/v1","proxy":"[redacted]"}\n'
+      .. 'provider    openai = {"base_url":"https://x.y/v1","extra":{"1":"nan","2":"inf","hook":"https://x.y",'
+      .. '"true":1},"max_tokens":9,"on_retry":"(function)","proxy":"[redacted]"}\n',
+      (r.out:match "provider .*":gsub("%-nan", "nan")))
+    r = run(text, { "config", "--json" })
+    assert.are.same({ 0, "" }, { r.code, r.err })
+    local openai = cjson.decode(r.out).providers.openai
+    assert.are.same({ "https://x.y/v1", "(function)", "[redacted]" }, { openai.base_url, openai.on_retry,
+      openai.proxy })
+    assert.is_nil(r.out:find("hush", 1, true))
+  end)
 end)

@@ -121,5 +121,10 @@ describe("koine's templates", function()
     assert.are.equal("file        " .. folder .. "/translate.lua\ntakes       -p language=…\ndescription Translates.\n"
       .. 'system      Into $language.\nprompt      $input\ndefaults    {"language":"French"}\n', r.out)
     assert.are.equal(2, run({ "templates", "none" }).code)
+    write("odd.lua", [[return { options = { max_tokens = 9, api_key = "hush", f = ("").rep },
+      schema = { f = ("").rep } }]])
+    r = run { "templates", "odd" }
+    assert.are.equal("file        " .. folder .. '/odd.lua\noptions     {"api_key":"[redacted]","f":"(function)",'
+      .. '"max_tokens":9}\nschema      {"f":"(function)"}\n', r.out)
   end)
 end)
