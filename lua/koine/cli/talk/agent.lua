@@ -52,9 +52,10 @@ end
 -- One task: the exit code. Raises the error of a run that fails.
 local function once(self, said)
   local result = work.task(self, said)
-  local line = result.status ~= "stopped" and result.response and ending.of(result.response)
-  if line then terminal.say("%s", line) end
-  return work.code(result)
+  if not result.response then return 0 end
+  local line, code = ending.of(result.response)
+  if line and result.status ~= "stopped" then terminal.say("%s", line) end
+  return code
 end
 
 local function begin(args, executor)

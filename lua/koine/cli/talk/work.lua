@@ -1,7 +1,6 @@
 --- An agent at work in the terminal: writes what it says, names its calls, and asks the user before those that need
 -- approval. `work.new` makes a worker, which remembers from task to task.
 
-local failure = require "koine.cli.failure"
 local json = require "koine.cli.json"
 local koine = require "koine"
 local terminal = require "koine.cli.terminal"
@@ -105,8 +104,5 @@ function work.task(self, said)
   if result.status == "stopped" then terminal.say("stopped: %s", result.reason) end
   return result
 end
-
---- The exit code of a result.
-function work.code(result) return result.stop_reason == "refusal" and failure.REFUSED or 0 end
 
 return work

@@ -44,6 +44,9 @@ describe("koine agent", function()
     r = bench.run_there({ "agent", "-C", bench.dir, "x" }, { { content = "Well, ", stop_reason = "max_tokens" } })
     assert.same({ 0, "Well, \n", "koine: the answer was cut at its maximum (max_tokens): raise --max-tokens\n" },
       { r.code, r.out, r.err })
+    r = bench.run_there({ "agent", "-m", "openai/m", "-o", "api=chat", "-C", bench.dir, "x" },
+      { { content = "Well, ", stop_reason = "sensitive" } }, { env = { OPENAI_API_KEY = kit.KEY } })
+    assert.same({ 4, "Well, \n", "koine: a filter stopped the answer (sensitive)\n" }, { r.code, r.out, r.err })
   end)
 
   it("says what is wrong", function()
