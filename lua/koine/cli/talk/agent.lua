@@ -77,6 +77,8 @@ local function talk(self, report)
         error(code, 0)
       elseif not ok and report(code) == failure.INTERRUPTED then
         terminal.say "cancelled; the task is not in the history"
+      elseif ok and not terminal.input and code ~= 0 then
+        return code
       end
     end
   end

@@ -49,6 +49,12 @@ describe("koine agent", function()
     assert.same({ 4, "Well, \n", "koine: a filter stopped the answer (sensitive)\n" }, { r.code, r.out, r.err })
   end)
 
+  it("ends behind a pipe with the first refusal, as koine chat", function()
+    local r = bench.run_there({ "agent", "-C", bench.dir }, { { content = "No.", stop_reason = "refusal" }, DONE },
+      { input = "one\ntwo\n" })
+    assert.same({ 4, "No.\n", "koine: the model refused\n" }, { r.code, r.out, r.err })
+  end)
+
   it("says what is wrong", function()
     assert.equal(2, bench.run_there({ "agent", "-C", bench.dir .. "/none", "x" }, {}).code)
     assert.equal(2, bench.run_there({ "agent", "--acp", "x" }, {}).code)
