@@ -87,8 +87,8 @@ dropped ada · 2 messages closed
     assert.is_nil(r.out:find("aa11", 1, true))
     assert.is_truthy(r.out:find("bb22", 1, true))
     r = cli.run { "trace", path, "-t", "dd" }
-    assert.are.equal('koine: no trace begins with "dd"\n', r.err:match "[^\n]*\n$")
-    assert.are_not.equal(0, r.code)
+    assert.are.equal('koine: -t: no trace begins with "dd"\n', r.err:match "[^\n]*\n$")
+    assert.are.equal(2, r.code)
   end)
 
   it("writes a page", function()

@@ -26,7 +26,7 @@ local function of_trace(records, wanted)
   for _, record in ipairs(records) do
     if tostring(record.trace):sub(1, #wanted) == wanted then list[#list + 1] = record end
   end
-  if not list[1] then failure.fail(failure.USAGE, "no trace begins with %q", wanted) end
+  if not list[1] then failure.fail(failure.WRONG_USE, "-t: no trace begins with %q", wanted) end
   return list
 end
 
