@@ -54,7 +54,7 @@ end }
 
 COMMANDS.cost = { "", "says what the chat took so far", function(self)
   local total = self.args.keeper.meter:total()
-  terminal.say("%s", total.input and meter.words(total) or "nothing so far")
+  terminal.say("%s", total.seconds > 0 and meter.words(total) or "nothing so far")
 end }
 
 COMMANDS.save = { "FILE", "writes the history as JSON, or as a text where FILE ends in .md", function(self, path)

@@ -124,6 +124,12 @@ describe("koine chat", function()
       assert.is_truthy(r.err:find("^koine: %d+ tokens in, %d+ out, price unknown, %d+%.%d s\n$"), r.err)
     end)
 
+    it("/cost says what is known where no answer has tokens, and nothing before the first one", function()
+      local r = chat({ { content = "One.", usage = false } }, "/cost\na\n/cost\n", "-m", "anthropic/unknown")
+      assert.is_truthy(r.err:find("^koine: nothing so far\nkoine: %? tokens in, %? out, price unknown, %d+%.%d s\n$"),
+        r.err)
+    end)
+
     it("sends invalid UTF-8 repaired, and says so", function()
       local r = chat({ { content = "Ah." } }, "caf\xE9\n")
       assert.are.same({ "Ah.\n", "koine: the line: not UTF-8; what is wrong goes out as U+FFFD\n" }, { r.out, r.err })
