@@ -6,7 +6,8 @@ style='<style>svg { color: #1b1e23; } .back { fill: #fff; stroke: #e1e4e9; }
 @media (prefers-color-scheme: dark) { svg { color: #e6e8eb; } .back { fill: #14161a; stroke: #2b3037; } }</style>'
 for script in cpu memory growth peers; do
   title=$(sed -n '1s/^# [^:]*: \(.*\)\.$/\1/p' "bench/plots/$script.gp")
-  gnuplot "bench/plots/$script.gp" | awk -v style="$style" -v title="$title" '
+  drawn=$(gnuplot "bench/plots/$script.gp")
+  printf '%s\n' "$drawn" | awk -v style="$style" -v title="$title" '
     /^<title>/ { $0 = "<title>" title "</title>" }
     /^<desc>/ { next }
     /^<g id="gnuplot_canvas">/ { print style }
