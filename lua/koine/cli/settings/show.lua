@@ -107,9 +107,7 @@ function show.templates(args)
   end
   local one = template.read(args.name)
   local parameters = {}
-  for _, name in ipairs(one:variables()) do
-    if name ~= "input" then parameters[#parameters + 1] = "-p " .. name .. "=…" end
-  end
+  for i, name in ipairs(one:variables()) do parameters[i] = "-p " .. name .. "=…" end
   write("file", one.path)
   if parameters[1] then write("takes", table.concat(parameters, " ")) end
   for _, field in ipairs { "description", "model", "system", "prompt" } do

@@ -83,15 +83,21 @@ local function replace(text, f)
   end))
 end
 
---- The names of the variables of a template, sorted: an array; `input` is one of them where it is used.
+-- The names of the variables of a text, as keys.
+local function used_in(text)
+  local used = {}
+  replace(text, function(name)
+    used[name] = true
+    return ""
+  end)
+  return used
+end
+
+--- The names of the variables of a template that -p sets, all but `input`, sorted: an array.
 function methods:variables()
-  local seen, names = {}, {}
-  for _, text in ipairs { self.prompt or "", self.system or "" } do
-    replace(text, function(name)
-      if not seen[name] then names[#names + 1] = name end
-      seen[name] = true
-      return ""
-    end)
+  local names = {}
+  for name in pairs(used_in((self.prompt or "") .. "\n" .. (self.system or ""))) do
+    if name ~= "input" then names[#names + 1] = name end
   end
   table.sort(names)
   return names
@@ -99,11 +105,7 @@ end
 
 -- Fails for a parameter that the template does not know.
 local function check_parameters(self, given)
-  local names = self:variables()
-  for i = #names, 1, -1 do
-    if names[i] == "input" then table.remove(names, i) end
-  end
-  local known = {}
+  local names, known = self:variables(), {}
   for _, name in ipairs(names) do known[name] = true end
   for name in pairs(given) do
     if not known[name] then
@@ -129,21 +131,11 @@ local function filled(self, text, said)
   end)
 end
 
--- Whether a text uses a variable of this name.
-local function uses(text, wanted)
-  local found = false
-  replace(text, function(name)
-    found = found or name == wanted
-    return ""
-  end)
-  return found
-end
-
 --- The question for what the user said ("" for nothing): the prompt with its variables, and what was said behind it
 -- where the prompt has no $input. Fails as wrong use for a variable without a value.
 function methods:question(said)
   if not self.prompt then return said end
-  if uses(self.prompt, "input") then
+  if used_in(self.prompt).input then
     if not said:find "%S" then failure.fail(failure.WRONG_USE, "%s: it needs a text ($input)", self.path) end
     return filled(self, self.prompt, said)
   end
