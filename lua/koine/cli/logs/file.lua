@@ -1,6 +1,7 @@
 --- The file of a log: a database of SQLite where its name ends in .db or .sqlite, else lines of JSON. Both have add,
 -- find and close. What is no log of ours fails, and stays as it is.
 
+local data_file = require "koine.cli.settings.data_file"
 local database = require "koine.cli.logs.database"
 local failure = require "koine.cli.failure"
 local koine = require "koine"
@@ -10,14 +11,6 @@ local settings = require "koine.cli.settings"
 local file = {}
 
 local function is_database(path) return path:find "%.db$" ~= nil or path:find "%.sqlite3?$" ~= nil end
-
--- Whether there is a regular file; fails for anything else at that path.
-local function is_there(path)
-  local bytes, err = koine.files.read(path, 1)
-  if bytes or err.kind == "limit" then return true end
-  if err.code == "absent" then return false end
-  failure.cannot(path, err.message)
-end
 
 -- Makes an empty file for its owner alone, unless there is one.
 local function make(path)
@@ -30,7 +23,9 @@ end
 -- wrong use where there is none.
 function file.open(path, writes)
   if path == "" then failure.fail(failure.WRONG_USE, "--log: which file?") end
-  if not is_there(path) then
+  local there, err = data_file.is_there(path)
+  if there and err then failure.cannot(path, err.message) end
+  if not there then
     if not writes then failure.fail(failure.WRONG_USE, "%s: there is no such log", path) end
     make(path)
   end

@@ -3,6 +3,7 @@
 
 local failure = require "koine.cli.failure"
 local input = require "koine.cli.input"
+local koine = require "koine"
 local nearest = require "koine.cli.arguments.nearest"
 
 local data_file = {}
@@ -15,6 +16,13 @@ local function wrong(format, ...) failure.fail(failure.WRONG_USE, format, ...) e
 local function placed(path, why)
   local line, words = why:match "^=:(%d+): (.*)$"
   return line and ("%s:%s: %s"):format(path, line, words) or ("%s: %s"):format(path, why)
+end
+
+--- Whether there is something at a path; where that cannot be read, the error too.
+function data_file.is_there(path)
+  local bytes, err = koine.files.read(path, 1)
+  if bytes or err.kind == "limit" then return true end
+  return err.code ~= "absent", err
 end
 
 --- The table that the file at `path` returns. Fails as wrong use for a file that cannot be read, is no Lua, or returns

@@ -61,19 +61,13 @@ end
 
 local FIELDS = { model = "string", log = "string", aliases = strings, providers = providers }
 
--- Whether there is something at a path.
-local function is_there(path)
-  local bytes, err = koine.files.read(path, 1)
-  return bytes ~= nil or err.code ~= "absent"
-end
-
 --- The settings: {there = whether there is a file, model, log, aliases, providers}, the last two in any case; the same
 -- table each time. Fails as wrong use for a file that
 -- cannot be read or is wrong; names file, line and field.
 function settings.get()
   if kept then return kept end
   local path, given = settings.path(), {}
-  local there = path and is_there(path)
+  local there = path ~= nil and data_file.is_there(path)
   if there then
     given = data_file.read(path)
     data_file.check(path, given, FIELDS)

@@ -22,25 +22,20 @@ local FIELDS = { description = "string", prompt = "string", system = "string", m
   end,
   options = fields_by_string, defaults = fields_by_string }
 
+local ENDINGS = { lua = true, txt = true }
+
 --- The folder of templates, which may not be there; nil without a home.
 function template.folder()
   local folder = paths.config()
   return folder and folder .. "/templates"
 end
 
-local function is_there(path)
-  local bytes, err = koine.files.read(path, 1)
-  return bytes ~= nil or err.kind == "limit"
-end
-
 --- The names of the templates in the folder, sorted: an array.
 function template.names()
-  local folder, names = template.folder(), {}
+  local folder, names, seen = template.folder(), {}, {}
   local listed = folder and koine.process.run { "ls", "-1", "--", folder }
-  for name in (listed and listed.stdout or ""):gmatch "([^\n]+)%.%l+\n" do
-    if is_there(folder .. "/" .. name .. ".lua") or is_there(folder .. "/" .. name .. ".txt") then
-      if names[#names] ~= name then names[#names + 1] = name end
-    end
+  for name, ending in (listed and listed.stdout or ""):gmatch "([^\n]+)%.(%l+)\n" do
+    if ENDINGS[ending] and not seen[name] then names[#names + 1], seen[name] = name, true end
   end
   table.sort(names)
   return names
@@ -52,7 +47,7 @@ local function path_of(word)
   local folder = template.folder()
   for _, ending in ipairs { ".lua", ".txt" } do
     local path = folder and folder .. "/" .. word .. ending
-    if path and is_there(path) then return path end
+    if path and data_file.is_there(path) then return path end
   end
   local names = template.names()
   local near = nearest(word, names, 2)

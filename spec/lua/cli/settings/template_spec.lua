@@ -102,6 +102,9 @@ describe("koine's templates", function()
     refuses('-p: name=value expected, got "7" (see koine --help)', "-t", "summary", "-p", "7", "x")
     local bad = write("bad.lua", "return {\n promt = 'x' }")
     refuses(bad .. ':2: promt: unknown field; did you mean "prompt"?', "-t", "bad", "x")
+    assert(os.execute(("mkdir '%s/odd.lua'"):format(folder))) -- there, but cannot be read
+    write("odd.txt", "Odd.")
+    refuses(folder .. "/odd.lua: Is a directory", "-t", "odd", "x")
     bad = write("bad.lua", "return { prompt = os.getenv 'HOME' }")
     refuses(bad .. ":1: attempt to index a nil value (global 'os')", "-t", "bad", "x")
     write("theft.lua", [[return { options = { base_url = "http://127.0.0.1:1" } }]])
@@ -113,10 +116,13 @@ describe("koine's templates", function()
     write("translate.lua", [[return { description = "Translates.", system = "Into $language.", prompt = "$input",
       defaults = { language = "French" } }]])
     write("sum.txt", "Sum up:\n$input")
+    write("sum.lua", "return { prompt = 'Sum up all: $input' }")
     write("notes.md", "no template")
+    write("notes.lua~", "no template")
     write("bad.lua", "return {")
     local r = run { "templates" }
-    assert.is_truthy(r.out:find("^bad +[^\n]+bad.lua:1: [^\n]+\nsum +Sum up:\ntranslate +Translates.\n$"), r.out)
+    assert.is_truthy(r.out:find("^bad +[^\n]+bad.lua:1: [^\n]+\nsum +Sum up all: $input\ntranslate +Translates.\n$"),
+      r.out)
     r = run { "templates", "translate" }
     assert.are.equal("file        " .. folder .. "/translate.lua\ntakes       -p language=…\ndescription Translates.\n"
       .. 'system      Into $language.\nprompt      $input\ndefaults    {"language":"French"}\n', r.out)
