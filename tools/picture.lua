@@ -16,21 +16,17 @@ local TOKENS <const>, COST <const>, TIME <const> = 454, 544, 618 -- right edges 
 local FROM <const>, TO <const> = 640, WIDTH - 20                 -- of the bars
 local LETTER <const> = 6.4                                       -- a letter of a badge, on average
 
-local STYLE <const> = [[
-    .back { fill: #fff; stroke: #e1e4e9; } .rule { stroke: #e1e4e9; } .head { fill: #f7f8fa; }
-    text { font: 13px system-ui, -apple-system, "Segoe UI", sans-serif; fill: #1b1e23; white-space: pre; }
-    .dim { fill: #59616b; } .name { font-weight: 500; } .small { font-size: 11px; } .end { text-anchor: end; }
+local STYLE <const> = { light = [[
+    text { white-space: pre; } .rule { stroke: #e1e4e9; } .head { fill: #f7f8fa; }
+    .name { font-weight: 500; } .small { font-size: 11px; } .end { text-anchor: end; }
     .bad { fill: #b3261e; } .odd { fill: #7d5200; }
     .model { fill: #3f7fdb; } .attempt { fill: #9dbbe8; } .tool { fill: #2f9a57; } .agent { fill: #8460c9; }
     .wait { fill: #c4932b; } .failed { fill: #d63b32; } .waiting { fill: #fff; opacity: 0.55; }
-    @media (prefers-color-scheme: dark) {
-      .back { fill: #14161a; stroke: #2b3037; } .rule { stroke: #2b3037; } .head { fill: #191c21; }
-      text { fill: #e6e8eb; } .dim { fill: #a0a9b4; }
-      .bad { fill: #ff9a92; } .odd { fill: #ecc063; }
+]], dark = [[
+      .rule { stroke: #2b3037; } .head { fill: #191c21; } .bad { fill: #ff9a92; } .odd { fill: #ecc063; }
       .model { fill: #5a97ee; } .attempt { fill: #41618f; } .tool { fill: #4cb576; } .agent { fill: #a686e8; }
       .wait { fill: #d7a944; } .failed { fill: #ec6a61; } .waiting { fill: #14161a; }
-    }
-]]
+]] }
 
 local KINDS <const> = { chat = "model", embed = "model", attempt = "attempt", tool = "tool", mcp = "tool",
   agent = "agent", wait = "wait" }
@@ -155,14 +151,12 @@ end
 
 local function draw(root)
   local height, out = HEAD + count(root) * ROW + FOOT, {}
-  add(out, "<style>\n%s  </style>", STYLE)
-  add(out, "<title>A trace: an agent's run as a waterfall of its model calls, attempts and tools</title>")
   add(out, '<rect class="back" x="0.5" y="0.5" width="%d" height="%d" rx="8"/>', WIDTH - 1, height - 1)
   add_head(out, root, height)
   add_rows(out, root, root, 0, 0)
   add_legend(out, height - 16)
-  return ('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img">\n%s</svg>\n')
-    :format(WIDTH, height, WIDTH, height, table.concat(out))
+  return svg.picture(out, "A trace: an agent's run as a waterfall of its model calls, attempts and tools", WIDTH,
+    height, STYLE)
 end
 
 svg.finish(PICTURE, draw(koine.observe.tree(assert(koine.observe.read(LOG)))[1]))

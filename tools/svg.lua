@@ -1,22 +1,29 @@
--- svg.lua: what the programs that draw pictures share: colours for light and dark pages, boxes, texts, arrows, and
--- writing the file. The same sources give the same bytes.
+-- svg.lua: what the programs that draw pictures share: colours for light and dark pages, boxes, texts, arrows, the
+-- frame, and writing the file. The same sources give the same bytes.
 
 local svg = {}
 
-local STYLE <const> = [[
-    .back { fill: #fff; stroke: #e1e4e9; } .panel { fill: #f7f8fa; stroke: #d5dae1; }
-    .box { fill: #fff; stroke: #aab3bf; } .core { fill: #e8f0fc; stroke: #6f9fe0; }
-    .line { fill: none; stroke: #59616b; stroke-width: 1.4; } .tip { fill: #59616b; }
-    text { font: 13px system-ui, -apple-system, "Segoe UI", sans-serif; fill: #1b1e23; text-anchor: middle; }
-    .dim { fill: #59616b; } .small { font-size: 11.5px; } .name { font-weight: 600; } .start { text-anchor: start; }
-    .mono { font-family: ui-monospace, Menlo, "DejaVu Sans Mono", monospace; font-size: 11.5px; }
-    @media (prefers-color-scheme: dark) {
-      .back { fill: #14161a; stroke: #2b3037; } .panel { fill: #191c21; stroke: #343a43; }
-      .box { fill: #1f2329; stroke: #59626e; } .core { fill: #1b2a40; stroke: #4f7fc0; }
-      .line { stroke: #a0a9b4; } .tip { fill: #a0a9b4; }
-      text { fill: #e6e8eb; } .dim { fill: #a0a9b4; }
-    }
+-- Of every picture: light, and what a dark page has of it.
+local LIGHT <const> = [[
+    .back { fill: #fff; stroke: #e1e4e9; } .dim { fill: #59616b; }
+    text { font: 13px system-ui, -apple-system, "Segoe UI", sans-serif; fill: #1b1e23; }
 ]]
+local DARK <const> = [[
+      .back { fill: #14161a; stroke: #2b3037; } text { fill: #e6e8eb; } .dim { fill: #a0a9b4; }
+]]
+
+-- Of boxes and arrows.
+local BOXES <const> = { light = [[
+    .panel { fill: #f7f8fa; stroke: #d5dae1; } .box { fill: #fff; stroke: #aab3bf; }
+    .core { fill: #e8f0fc; stroke: #6f9fe0; }
+    .line { fill: none; stroke: #59616b; stroke-width: 1.4; } .tip { fill: #59616b; }
+    text { text-anchor: middle; } .small { font-size: 11.5px; } .name { font-weight: 600; }
+    .start { text-anchor: start; }
+    .mono { font-family: ui-monospace, Menlo, "DejaVu Sans Mono", monospace; font-size: 11.5px; }
+]], dark = [[
+      .panel { fill: #191c21; stroke: #343a43; } .box { fill: #1f2329; stroke: #59626e; }
+      .core { fill: #1b2a40; stroke: #4f7fc0; } .line { stroke: #a0a9b4; } .tip { fill: #a0a9b4; }
+]] }
 
 local ENTITIES <const> = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;" }
 
@@ -43,10 +50,13 @@ function svg.arrow(out, path, x, y, dx, dy)
   svg.add(out, '<path class="tip" d="M%.1f %.1f L%.1f %.1f L%.1f %.1f Z"/>', x, y, bx + nx, by + ny, bx - nx, by - ny)
 end
 
---- The whole picture: a text.
-function svg.picture(out, title, width, height)
+--- The whole picture: a text. `style` has what the picture has beside the colours of all: {light, dark}, rules of CSS,
+-- the latter for dark pages; nil: that of boxes and arrows.
+function svg.picture(out, title, width, height, style)
+  style = style or BOXES
   local head = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img">\n'
-  return head:format(width, height, width, height) .. "  <style>\n" .. STYLE .. "  </style>\n  <title>"
+  return head:format(width, height, width, height) .. "  <style>\n" .. LIGHT .. style.light
+    .. "    @media (prefers-color-scheme: dark) {\n" .. DARK .. style.dark .. "    }\n  </style>\n  <title>"
     .. svg.escape(title) .. "</title>\n" .. table.concat(out) .. "</svg>\n"
 end
 
