@@ -1,5 +1,5 @@
--- source.lua: the code of a file without its comments, for the checks beside it. What is taken out becomes spaces, so
--- that every line keeps its number.
+-- source.lua: what the checks beside it share: the code of a file without its comments, and paths. What is taken out
+-- becomes spaces, so that every line keeps its number.
 
 local source = {}
 
@@ -88,6 +88,15 @@ function source.find(where)
   local list, pipe <close> = {}, assert(io.popen("find " .. where .. " | LC_ALL=C sort"))
   for path in pipe:lines() do list[#list + 1] = path end
   return list
+end
+
+--- The path that a link in a page of `folder` ("docs/") leads to: without "." and "..".
+function source.resolve(folder, path)
+  local parts = {}
+  for part in (folder .. path):gmatch "[^/]+" do
+    if part == ".." then table.remove(parts) elseif part ~= "." then parts[#parts + 1] = part end
+  end
+  return (folder:find "^/" and "/" or "") .. table.concat(parts, "/")
 end
 
 return source

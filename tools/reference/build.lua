@@ -103,14 +103,8 @@ local function index()
 end
 
 local version = dofile "lua/koine/data/version.lua"
-local template = read "tools/reference/ldoc.ltp"
-for mark, text in pairs { NAVIGATION = table.concat(navigation, "\n"), INDEX = index(), VERSION = version } do
-  local first, last = template:find("{{" .. mark .. "}}", 1, true)
-  while first do
-    template = template:sub(1, first - 1) .. text .. template:sub(last + 1)
-    first, last = template:find("{{" .. mark .. "}}", first + #text, true)
-  end
-end
+local template = read("tools/reference/ldoc.ltp"):gsub("{{(%u+)}}", { NAVIGATION = table.concat(navigation, "\n"),
+  INDEX = index(), VERSION = version })
 write(work .. "/ldoc.ltp", template)
 run("cp tools/reference/ldoc.css %s", work)
 

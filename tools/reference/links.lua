@@ -2,7 +2,7 @@
 -- other hosts are not followed. Prints what is wrong and exits 1.
 -- Usage: lua5.4 tools/reference/links.lua FOLDER
 
-local find = dofile "tools/source.lua".find
+local source = dofile "tools/source.lua"
 
 local root = arg[1]
 local problems, count, anchors = {}, 0, {}
@@ -27,22 +27,14 @@ local function anchors_of(path)
   return anchors[path] or nil
 end
 
-local function resolve(folder, path)
-  local parts = {}
-  for part in (folder .. path):gmatch "[^/]+" do
-    if part == ".." then table.remove(parts) elseif part ~= "." then parts[#parts + 1] = part end
-  end
-  return (folder:find "^/" and "/" or "") .. table.concat(parts, "/")
-end
-
-for _, path in ipairs(find(root .. " -name '*.html'")) do
+for _, path in ipairs(source.find(root .. " -name '*.html'")) do
   -- What a script holds is no link.
   local text, folder = read(path):gsub("<script>.-</script>", ""), path:match "^(.*/)"
   for attribute, link in text:gmatch '%s(%l+)="([^"]*)"' do
     if (attribute == "href" or attribute == "src") and not link:find "^%a[%w+.-]*:" then
       count = count + 1
       local to, anchor = link:match "^([^#?]*)[^#]*#?(.*)$"
-      local target = to == "" and path or resolve(folder, to)
+      local target = to == "" and path or source.resolve(folder, to)
       local known = anchors_of(target)
       if not known then problems[#problems + 1] = ("%s: there is no %s"):format(path, link)
       elseif anchor ~= "" and target:find "%.html$" and not known[anchor] then

@@ -14,6 +14,11 @@ local ENTITIES = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&#3
 
 local function escape(text) return (text:gsub('[&<>"*_|`%[%]]', ENTITIES)) end
 
+-- A text with its `code` as HTML.
+local function text_html(text)
+  return (text:gsub("`([^`]*)`", function(code) return "<code>" .. escape(code) .. "</code>" end))
+end
+
 -- A type as HTML: names of classes without `koine.` and with links.
 local function type_html(text)
   local parts, at = {}, 1
@@ -118,9 +123,8 @@ local function list_html(class)
   local rows = {}
   for _, field in ipairs(class.fields) do
     local type = field.optional and optional_type(field.type) or field.type
-    local text = field.text:gsub("`([^`]*)`", function(code) return "<code>" .. escape(code) .. "</code>" end)
     rows[#rows + 1] = ('<li><span class="parameter">%s</span> %s %s</li>'):format(escape(field.name), type_html(type),
-      text)
+      text_html(field.text))
   end
   return rows[1] and '<ul class="fields">' .. table.concat(rows) .. "</ul>" or ""
 end
@@ -141,7 +145,7 @@ end
 local function alias_text(item)
   local rows = {}
   for i, member in ipairs(item.alias.members) do
-    rows[i] = ("<li>%s %s</li>"):format(type_html(member.type), member.text:gsub("`([^`]*)`", "<code>%1</code>"))
+    rows[i] = ("<li>%s %s</li>"):format(type_html(member.type), text_html(member.text))
   end
   return comment { item.alias.text ~= "" and item.alias.text or "One of these:", "",
     '<ul class="fields">' .. table.concat(rows) .. "</ul>", "@table " .. short(item.alias.name) }

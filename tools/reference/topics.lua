@@ -2,19 +2,12 @@
 -- that links have for them, code that readers do not see is left out, and the first mention of a function leads to the
 -- reference.
 
+local resolve = dofile "tools/source.lua".resolve
+
 local topics = {}
 
 -- The name by which a heading can be linked.
 local function anchor_of(heading) return (heading:lower():gsub("[^%w %-_]", ""):gsub(" ", "-")) end
-
--- `path` as seen from the root, of a link that stands in a page of `folder` ("docs/").
-local function resolve(folder, path)
-  local parts = {}
-  for part in (folder .. path):gmatch "[^/]+" do
-    if part == ".." then table.remove(parts) elseif part ~= "." then parts[#parts + 1] = part end
-  end
-  return table.concat(parts, "/")
-end
 
 -- Where a link leads, from a topic's page.
 local function target(folder, link, files)
