@@ -101,11 +101,11 @@ local function class_text(row)
     table.concat(lines, "\n"))
 end
 
--- The title, the default model, where the key comes from.
+-- The title, the default model, where the key comes from. A row with a login has a page of its name.
 local function about(row)
   local parts = { row.title .. "." }
   if row.default_model then parts[2] = ("Model by default: `%s`."):format(row.default_model) end
-  if row.login then parts[#parts + 1] = "A login: docs/copilot.md."
+  if row.login then parts[#parts + 1] = ("A login: docs/%s.md."):format(row.name)
   elseif row.env then
     local need = row.key_optional and ", not needed" or ""
     parts[#parts + 1] = ("Key: `%s`%s."):format(table.concat(row.env, "` or `"), need)
