@@ -18,6 +18,9 @@ function failure.fail(exit, format, ...) error({ exit = exit, message = format:f
 --- Ends the command as wrong use of `name`, a file or a flag; of `why` only what stands behind the last colon.
 function failure.cannot(name, why) failure.fail(failure.WRONG_USE, "%s: %s", name, (why:gsub("^.*: ", ""))) end
 
+--- Whether what was raised says that nobody reads the output any more.
+function failure.is_closed_pipe(raised) return type(raised) == "table" and raised.exit == failure.CLOSED_PIPE end
+
 -- " (overloaded, status 529, 3 attempts)" for an error that came after retries, else "".
 local function after_retries(raised)
   local attempts = raised.attempts and #raised.attempts or 0

@@ -31,7 +31,7 @@ local function report(raised)
   local terminal = require "koine.cli.terminal"
   pcall(terminal.end_line)
   if type(raised) == "table" then
-    if raised.exit ~= failure.CLOSED_PIPE then terminal.say("%s", failure.words(raised)) end
+    if not failure.is_closed_pipe(raised) then terminal.say("%s", failure.words(raised)) end
     return failure.code(raised)
   end
   local interrupted = raised:find("interrupted!", 1, true) -- else a mistake of this program's, with a traceback

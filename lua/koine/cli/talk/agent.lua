@@ -73,7 +73,7 @@ local function talk(self, report)
     if not line or line == "/quit" then return 0 end
     if line:find "%S" then
       local ok, code = pcall(once, self, input.as_text(line, "the line"))
-      if not ok and (not terminal.input or type(code) == "table" and code.exit == failure.CLOSED_PIPE) then
+      if not ok and (not terminal.input or failure.is_closed_pipe(code)) then
         error(code, 0)
       elseif not ok and report(code) == failure.INTERRUPTED then
         terminal.say "cancelled; the task is not in the history"

@@ -64,7 +64,7 @@ end
 
 -- Whether a failure ends the chat: behind a pipe, and where nobody reads any more.
 local function is_over(raised)
-  return not terminal.input or type(raised) == "table" and raised.exit == failure.CLOSED_PIPE
+  return not terminal.input or failure.is_closed_pipe(raised)
 end
 
 --- The command `chat`: the exit code. `report` writes what a line raised; behind a pipe the first failure ends the

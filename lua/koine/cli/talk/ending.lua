@@ -7,15 +7,18 @@ local ending = {}
 -- Stop reasons of an answer that ended by itself.
 local WHOLE = { end_turn = true, stop_sequence = true }
 
--- Stop reason → how it is said.
-local REFUSED = { refusal = "the model refused", sensitive = "a filter stopped the answer (sensitive)" }
+-- Stop reason of an answer that the model or a filter refused → how it is said.
+local REFUSALS = { refusal = "the model refused", sensitive = "a filter stopped the answer (sensitive)" }
 
 -- Codes of warnings that say why a model or a filter refused.
 local REASONS = { refusal = true, prompt_blocked = true }
 
+--- Whether the model or a filter refused: by the stop reason of a Response.
+function ending.is_refused(response) return REFUSALS[response.stop_reason] ~= nil end
+
 --- Whether a warning of a Response belongs to its refusal, whose line has its words.
 function ending.explains(response, warning)
-  return REFUSED[response.stop_reason] ~= nil and REASONS[warning.code] == true
+  return ending.is_refused(response) and REASONS[warning.code] == true
 end
 
 --- The line for a Response that was refused, whatever its stop reason: with the words of the model or the provider.
@@ -27,14 +30,14 @@ function ending.refusal(response)
   for _, block in ipairs(response.content) do
     if block.type == "refusal" then words[#words + 1] = block.text end
   end
-  return (REFUSED[response.stop_reason] or REFUSED.refusal) .. (words[1] and ": " .. table.concat(words, "; ") or "")
+  return (REFUSALS[response.stop_reason] or REFUSALS.refusal) .. (words[1] and ": " .. table.concat(words, "; ") or "")
 end
 
 --- The line for the end of a Response, nil where it ended by itself; and the exit code.
 function ending.of(response)
   local reason = response.stop_reason
   if WHOLE[reason] then return nil, 0 end
-  if REFUSED[reason] then return ending.refusal(response), failure.REFUSED end
+  if ending.is_refused(response) then return ending.refusal(response), failure.REFUSED end
   if reason == "max_tokens" then
     return "the answer was cut at its maximum (max_tokens): raise --max-tokens", 0
   end

@@ -38,7 +38,7 @@ local function write_code(response)
     terminal.out(code)
     return 0
   end
-  if response.stop_reason == "refusal" or response.stop_reason == "sensitive" then return 0 end -- notes_on says it
+  if ending.is_refused(response) then return 0 end -- notes_on says it
   terminal.show(text)
   terminal.say(cut and "--extract: the block of code has no end" or "--extract: the answer has no block of code")
   return failure.FAILED
