@@ -71,7 +71,8 @@ local function only_model(args, name)
   for i, model in ipairs(list) do ids[i] = model.id end
   if #ids == 1 then return ids[1] end
   local some = table.concat(ids, ", ", 1, math.min(#ids, 10)) .. (#ids > 10 and ", …" or "")
-  failure.fail(failure.WRONG_USE, "which model? give -m %s/MODEL%s", name, #ids > 0 and "; there are " .. some or "")
+  failure.fail(failure.WRONG_USE, "a model is required (-m %s/MODEL)%s", name,
+    #ids > 0 and "; there are " .. some or "")
 end
 
 -- Fails for a word that is neither an alias nor a provider, but near to an alias.
@@ -80,7 +81,8 @@ local function refuse_misspelt(name)
   for alias in pairs(settings.get().aliases) do aliases[#aliases + 1] = alias end
   table.sort(aliases)
   local near = nearest(name, aliases)
-  if near then failure.fail(failure.WRONG_USE, "%s: unknown model; did you mean %q?", name, near) end
+  if not near then return end
+  failure.fail(failure.WRONG_USE, "%s: unknown model; did you mean %q? (`koine config` lists the aliases)", name, near)
 end
 
 --- What a name stands for: the model of an alias of the settings, else the name itself.
@@ -110,7 +112,7 @@ function adapters.named(args)
   for _, provider in ipairs(adapters.PROVIDERS) do
     if is_meant(provider) then
       local name, model = provider.name, provider.default_model
-      if not model then failure.fail(failure.WRONG_USE, "which model? give -m %s/MODEL or set KOINE_MODEL", name) end
+      if not model then failure.fail(failure.WRONG_USE, "a model is required (-m %s/MODEL or KOINE_MODEL)", name) end
       terminal.say("%s/%s (-m or KOINE_MODEL chooses another)", name, model)
       return name .. "/" .. model
     end
@@ -199,6 +201,14 @@ local function continued_url(args, provider)
   return before.base_url
 end
 
+-- Adds to the error for a provider that is not known where all are listed.
+local function say_known(err, provider)
+  for _, known in ipairs(koine.providers()) do
+    if known.name == provider then return end
+  end
+  err.message = err.message .. " (`koine doctor --offline` lists providers)"
+end
+
 --- The adapter of "provider/model" with the options of the command line, then of the settings, and the base_url that
 -- one of these or a continued conversation gives, without its user and query: nil for none. Raises the ArgumentError,
 -- which names the flag at fault.
@@ -218,6 +228,7 @@ function adapters.adapter_of(args, name)
     failure.fail(failure.WRONG_USE, "%s: providers.%s.%s", settings.path(), name:match "^[^/]*",
       koine.errors.words(err))
   end
+  say_known(err, name:match "^[^/]*")
   error(by_flag(err, flags), 0)
 end
 

@@ -23,7 +23,7 @@ end
 -- All bytes of a file. Only a descriptor that the shell has opened for us ("<(git diff)") is waited for.
 local function read_file(path)
   if path == "/dev/stdin" or path:find "^/dev/fd/%d+$" then return read(path, io.open(path, "rb")) end
-  if path == "" then failure.cannot("FILE", "no name") end
+  if path == "" then failure.cannot("FILE", "a file name is required") end
   local bytes, err = koine.files.read(path, FILE_MAX)
   if bytes then return bytes end
   if err.kind == "limit" then too_large(path) end
@@ -84,7 +84,7 @@ function input.said_by(args, template)
   end
   for _, text in ipairs(texts) do blocks[#blocks + 1] = koine.text { text = text } end
   if texts[1] then return blocks end
-  failure.fail(failure.WRONG_USE, "no prompt: give one as an argument or on the standard input")
+  failure.fail(failure.WRONG_USE, "a prompt is required, as an argument or on the standard input")
 end
 
 return input

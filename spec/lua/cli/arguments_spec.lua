@@ -39,9 +39,12 @@ describe("koine", function()
     end)
 
     it("asks nobody where a command is misspelt", function()
-      refuses("chta: unknown command; did you mean chat? (a question: koine ask chta …)", run { "chta" })
-      refuses("modles: unknown command; did you mean models? (a question: koine ask modles …)", run { "modles", "x" })
-      refuses("aks: unknown command; did you mean ask? (a question: koine ask aks …)", run { "aks", "Hm?", "-x" })
+      for word, meant in pairs { chta = "chat", modles = "models", aks = "ask" } do
+        local message = "%s: unknown command; did you mean %s? (`koine --help` lists all; a question: `koine ask %s …`)"
+        refuses(message:format(word, meant, word), run { word })
+        refuses(message:format(word, meant, word), run { word, "Hm?", "-x" })
+      end
+      refuses("nope: unknown command (`koine --help` lists all)", run { "help", "nope" })
     end)
 
     it("takes a word for a question or a command by these rules", function()

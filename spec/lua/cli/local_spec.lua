@@ -74,9 +74,10 @@ describe("koine", function()
 
   it("names the models of a server with several, or none", function()
     local r = run_there({ "ask", "-m", "llamacpp", "Hm?" }, { models("a", "b") })
-    assert.are.same({ 2, "", "koine: which model? give -m llamacpp/MODEL; there are a, b\n" }, { r.code, r.out, r.err })
+    assert.are.same({ 2, "", "koine: a model is required (-m llamacpp/MODEL); there are a, b\n" },
+      { r.code, r.out, r.err })
     r = run_there({ "ask", "-m", "llamacpp", "Hm?" }, { models() })
-    assert.are.same({ 2, "", "koine: which model? give -m llamacpp/MODEL\n" }, { r.code, r.out, r.err })
+    assert.are.same({ 2, "", "koine: a model is required (-m llamacpp/MODEL)\n" }, { r.code, r.out, r.err })
     r = run { "ask", "-m", "llamacpp", "--retries", "0", "--base-url", "http://127.0.0.1:" .. cli.closed_port(), "Hm?" }
     assert.are.equal(1, r.code)
     assert.is_truthy(r.err:find "^koine: Failed to connect")
@@ -87,7 +88,8 @@ describe("koine", function()
       { env = { ANTHROPIC_API_KEY = KEY } })
     assert.are.same({ 0, "Ah.\n", "koine: anthropic/claude-sonnet-4-5\n" }, { r.code, r.out, r.err })
     r = run { "ask", "-m", "gpt-4.1", "Hm?" }
-    assert.are.same({ 2, 'koine: gpt-4.1: unknown provider; did you mean "openai/gpt-4.1"?\n' }, { r.code, r.err })
+    assert.are.same({ 2, 'koine: gpt-4.1: unknown provider; did you mean "openai/gpt-4.1"? '
+      .. "(`koine doctor --offline` lists providers)\n" }, { r.code, r.err })
   end)
 
   it("says kind, status and attempts after retries, and only then", function()

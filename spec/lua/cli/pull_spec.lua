@@ -99,7 +99,7 @@ describe("koine pull", function()
     r = run { "pull", "anthropic/claude-sonnet-4-5" }
     assert.are.same({ 2, "koine: Anthropic does not implement pull\n" }, { r.code, r.err })
     r = run { "pull", "ollama/" }
-    assert.are.same({ 2, "koine: which model? give ollama/MODEL\n" }, { r.code, r.err })
+    assert.are.same({ 2, "koine: a model is required (ollama/MODEL)\n" }, { r.code, r.err })
     assert.are.equal(2, run({ "pull" }).code)
     r = run { "pull", "--retries", "0", "--base-url", "http://127.0.0.1:" .. cli.closed_port(), "m" }
     assert.are.equal(1, r.code)

@@ -27,7 +27,7 @@ end
 local function whole_name(named)
   local provider, model = named:match "^([^/]*)/(.*)$"
   if pulls[provider] == nil then provider, model = usual, named end
-  if not model:find "%S" then failure.fail(failure.WRONG_USE, "which model? give %s/MODEL", provider) end
+  if not model:find "%S" then failure.fail(failure.WRONG_USE, "a model is required (%s/MODEL)", provider) end
   return provider .. "/" .. model
 end
 

@@ -37,7 +37,8 @@ return function(words, commands, piped)
   end
   local near = not first:find "^%-" and not first:find "%s" and count(words) <= FEW and meant(first, commands)
   if near then
-    failure.fail(failure.WRONG_USE, "%s: unknown command; did you mean %s? (a question: koine ask %s …)", first, near,
+    failure.fail(failure.WRONG_USE,
+      "%s: unknown command; did you mean %s? (`koine --help` lists all; a question: `koine ask %s …`)", first, near,
       first)
   end
   return table.move(words, 1, #words, 2, { "ask" })

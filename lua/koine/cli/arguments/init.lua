@@ -14,6 +14,9 @@ local COMPLETION, HELP = "completion", "help"
 local names = { COMPLETION, HELP }
 for _, command in ipairs(commands) do names[#names + 1] = command[1] end
 
+local is_command = {}
+for _, name in ipairs(names) do is_command[name] = true end
+
 -- The parser of the program. Only the command `chosen` has its options, unless it is one of argparse's: most runs need
 -- few.
 local function parser_of(chosen)
@@ -65,15 +68,29 @@ local function joined(words)
   return words
 end
 
+-- Fails as wrong use for what argparse says against the words of a command.
+local function refuse(command, why)
+  local option, tip = why:match "^unknown option '([^\n]*)'\n?(.*)$"
+  if not option then failure.fail(failure.WRONG_USE, "%s (see `koine %s --help`)", why, command) end
+  local likely = {}
+  for name in tip:gmatch "'([^']*)'" do likely[#likely + 1] = name end
+  failure.fail(failure.WRONG_USE, "%s: unknown option%s (`koine %s --help` lists all)", option,
+    likely[1] and ("; did you mean %s?"):format(table.concat(likely, " or ")) or "", command)
+end
+
 --- Parses the words: a table with `command`, its options and arguments, and for commands that talk to providers
 -- `given`, an array of {option of the constructor, value, flag =, word =}. Fails as wrong use. --help ends the program.
 function arguments.parse(words)
   words = joined(first_word(words, names, not terminal.input))
   if not words[1] then
-    failure.fail(failure.WRONG_USE, 'a question or a command is required: koine "Why?", or koine --help')
+    failure.fail(failure.WRONG_USE, 'a question or a command is required: koine "Why?" (`koine --help` lists all)')
+  end
+  local asked = words[1] == HELP and words[2]
+  if asked and not asked:find "^%-" and not is_command[asked] then
+    failure.fail(failure.WRONG_USE, "%s: unknown command (`koine --help` lists all)", asked)
   end
   local understood, args = parser_of(words[1]):pparse(words)
-  if not understood then failure.fail(failure.WRONG_USE, "%s (see koine --help)", args) end
+  if not understood then refuse(words[1], args) end
   check_given(args.given or {})
   return args
 end

@@ -22,7 +22,7 @@ end
 --- Opens the log at `path` for adding to it (`writes`): made where it is missing; else for reading alone. Fails as
 -- wrong use where there is none.
 function file.open(path, writes)
-  if path == "" then failure.fail(failure.WRONG_USE, "--log: which file?") end
+  if path == "" then failure.fail(failure.WRONG_USE, "--log: a file name is required") end
   local there, err = data_file.is_there(path)
   if there and err then failure.cannot(path, err.message) end
   if not there then

@@ -36,7 +36,7 @@ end
 
 -- The exchange whose id begins so. Fails for none, and for several.
 local function one(log, id)
-  if not id then failure.fail(failure.WRONG_USE, "show: which one? `koine logs` lists their ids") end
+  if not id then failure.fail(failure.WRONG_USE, "show: an id is required (`koine logs` lists them)") end
   local found = log:find { id = id, last = 2 }
   if #found == 1 then return found end
   failure.fail(failure.WRONG_USE, "show: %s begins with %q", #found == 0 and "no id" or "more than one id", id)
@@ -45,7 +45,7 @@ end
 --- The command: its exit code.
 function logs.command(args)
   local path = file.path_of(args)
-  if not path then failure.fail(failure.WRONG_USE, "no log: give --log FILE or set KOINE_LOG") end
+  if not path then failure.fail(failure.WRONG_USE, "a log is required (--log FILE or KOINE_LOG)") end
   local log <close> = file.open(path, false)
   local shows = args.action == "show"
   local found = shows and one(log, args.id)

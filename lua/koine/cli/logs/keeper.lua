@@ -45,7 +45,10 @@ function keeper.open(args)
   local path = file.path_of(args)
   if path then self.log = file.open(path, true) end
   if args.continue or args.cid then
-    if not path then failure.fail(failure.WRONG_USE, "no log to go on with: give --log FILE or set KOINE_LOG") end
+    if not path then
+      failure.fail(failure.WRONG_USE, "%s: a log is required (--log FILE or KOINE_LOG)",
+        args.cid and "--cid" or "--continue")
+    end
     take_over(self, args)
   end
   local log = self.log

@@ -54,11 +54,16 @@ function data_file.refuse(path, field, format, ...)
   wrong("%s: %s: " .. format, place(path, field:match "[^.]+$"), field, ...)
 end
 
+--- What an error says behind an unknown word: the nearest of the known `names` (an array), else all of them.
+function data_file.hint(word, names)
+  local near = nearest(word, names, 2)
+  if near then return ('; did you mean "%s"?'):format(near) end
+  return names[1] and "; known are " .. table.concat(names, ", ") or ""
+end
+
 --- Fails as wrong use for an unknown name, with the nearest of `names` (an array). `what` is what it should be.
 function data_file.unknown(path, field, what, names)
-  local near = nearest(field:match "[^.]+$", names, 2)
-  data_file.refuse(path, field, "unknown %s%s", what, near and ('; did you mean "%s"?'):format(near)
-    or "; known are " .. table.concat(names, ", "))
+  data_file.refuse(path, field, "unknown %s%s", what, data_file.hint(field:match "[^.]+$", names))
 end
 
 --- Checks the fields of a table of a file: `fields` is {name = type of Lua, or a function of value and the field's name

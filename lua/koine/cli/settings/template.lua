@@ -6,7 +6,6 @@ local data_file = require "koine.cli.settings.data_file"
 local failure = require "koine.cli.failure"
 local input = require "koine.cli.input"
 local koine = require "koine"
-local nearest = require "koine.cli.arguments.nearest"
 local paths = require "koine.cli.settings.paths"
 
 local template = {}
@@ -50,9 +49,7 @@ local function path_of(word)
     if path and data_file.is_there(path) then return path end
   end
   local names = template.names()
-  local near = nearest(word, names, 2)
-  failure.fail(failure.WRONG_USE, "-t: there is no template %s%s", word, near and ('; did you mean "%s"?'):format(near)
-    or names[1] and "; there are " .. table.concat(names, ", ")
+  failure.fail(failure.WRONG_USE, "-t: there is no template %s%s", word, names[1] and data_file.hint(word, names)
     or folder and (" (%s/%s.txt or .lua)"):format(folder, word) or "")
 end
 
@@ -104,9 +101,8 @@ local function check_parameters(self, given)
   for _, name in ipairs(names) do known[name] = true end
   for name in pairs(given) do
     if not known[name] then
-      local near = nearest(name, names, 2)
-      failure.fail(failure.WRONG_USE, "-p %s: unknown parameter of %s%s", name, self.path, near
-        and ('; did you mean "%s"?'):format(near) or names[1] and "; known are " .. table.concat(names, ", ") or "")
+      failure.fail(failure.WRONG_USE, "-p %s: unknown parameter of %s%s", name, self.path,
+        data_file.hint(name, names))
     end
   end
 end
@@ -122,7 +118,7 @@ local function filled(self, text, said)
     if name == "input" then return said end
     local value = self.values[name]
     if value ~= nil then return tostring(value) end
-    failure.fail(failure.WRONG_USE, "%s: no value for $%s: give -p %s=…", self.path, name, name)
+    failure.fail(failure.WRONG_USE, "%s: a value of $%s is required (-p %s=…)", self.path, name, name)
   end)
 end
 
@@ -131,7 +127,7 @@ end
 function methods:question(said)
   if not self.prompt then return said end
   if used_in(self.prompt).input then
-    if not said:find "%S" then failure.fail(failure.WRONG_USE, "%s: it needs a text ($input)", self.path) end
+    if not said:find "%S" then failure.fail(failure.WRONG_USE, "%s: a text is required ($input)", self.path) end
     return filled(self, self.prompt, said)
   end
   local text = filled(self, self.prompt, said)
@@ -170,7 +166,7 @@ end
 -- extract of `args` where the command line does not. Fails as wrong use for a bad template, and for -p without one.
 function template.apply(args)
   if not args.template then
-    if args.param[1] then failure.fail(failure.WRONG_USE, "-p: it is for templates; -t names one") end
+    if args.param[1] then failure.fail(failure.WRONG_USE, "-p: a template is required (-t NAME)") end
     return nil
   end
   local self, values = template.read(args.template), {}

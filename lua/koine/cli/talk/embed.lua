@@ -15,7 +15,7 @@ local function usual_provider()
   for _, provider in ipairs(adapters.PROVIDERS) do
     if provider.embeds and provider.default_model and adapters.variable(provider) then return provider.name end
   end
-  failure.fail(failure.NO_CREDENTIALS, "no key of a provider with embeddings is set: give -m PROVIDER/MODEL")
+  failure.fail(failure.NO_CREDENTIALS, "-m PROVIDER/MODEL is required: no key of a provider with embeddings is set")
 end
 
 -- The adapter, and the model that it embeds with: nil for the provider's usual one.
@@ -25,7 +25,7 @@ local function chosen(args)
   if model ~= "" then return adapters.adapter_of(args, name), model end
   for _, known in ipairs(adapters.PROVIDERS) do
     if known.name == provider and not known.default_model then
-      failure.fail(failure.WRONG_USE, "which model? give -m %s/MODEL", provider)
+      failure.fail(failure.WRONG_USE, "a model is required (-m %s/MODEL)", provider)
     end
   end
   return (adapters.adapter_of(args, provider))
@@ -45,7 +45,7 @@ local function texts_of(args)
   end
   if left_out > 0 then terminal.say("standard input: blank lines have no vectors; left out: %d", left_out) end
   if texts[1] then return texts end
-  failure.fail(failure.WRONG_USE, "no text: give some as arguments, or one a line on the standard input")
+  failure.fail(failure.WRONG_USE, "a text is required, as an argument or as a line of the standard input")
 end
 
 -- Writes the vectors as bytes, which no terminal shall get.
@@ -59,7 +59,7 @@ end
 --- The command `embed`: the exit code.
 function embed.command(args)
   if args.packed and terminal.output then
-    failure.fail(failure.WRONG_USE, "--packed writes bytes: send the output to a file or a program")
+    failure.fail(failure.WRONG_USE, "--packed: a file or a program is required as the output, not a terminal")
   end
   local adapter, model = chosen(args)
   local texts = texts_of(args)

@@ -18,7 +18,7 @@ local COMMANDS = {}
 local ORDER = { "help", "model", "system", "cost", "save", "load", "reset", "multi", "quit" }
 
 local function path_in(command, path)
-  if path == "" then failure.fail(failure.WRONG_USE, "/%s: which file?", command) end
+  if path == "" then failure.fail(failure.WRONG_USE, "/%s: a file name is required", command) end
   return path
 end
 
@@ -115,7 +115,7 @@ function slashes.run(self, name, rest)
   end
   local names = {}
   for i, known in ipairs(ORDER) do names[i] = "/" .. known end
-  failure.fail(failure.WRONG_USE, "/%s: no such command; %s", name, table.concat(names, ", "))
+  failure.fail(failure.WRONG_USE, "/%s: unknown command; known are %s", name, table.concat(names, ", "))
 end
 
 return slashes

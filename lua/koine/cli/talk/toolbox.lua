@@ -31,7 +31,7 @@ end
 -- for a bad file, and for --yes without tools.
 function toolbox.open(args)
   if #args.tools == 0 and #args.mcp == 0 then
-    if args.yes then failure.fail(failure.WRONG_USE, "--yes: nothing to allow without -T or --mcp") end
+    if args.yes then failure.fail(failure.WRONG_USE, "--yes: tools are required (-T FILE or --mcp FILE)") end
     return nil
   end
   local list = tool_files.load(args.tools)

@@ -1,5 +1,6 @@
 --- The loopback provider for other programs, until Ctrl-C.
 
+local failure = require "koine.cli.failure"
 local input = require "koine.cli.input"
 local koine = require "koine"
 local terminal = require "koine.cli.terminal"
@@ -10,6 +11,9 @@ local serve_loopback = {}
 function serve_loopback.command(args)
   local server <close>, err = koine.testing.start { port = args.port,
     script = args.script and input.read_json(args.script) or "echo" }
+  if not server and args.port and err.message:find("EADDRINUSE", 1, true) then
+    failure.fail(failure.FAILED, "--port: free port expected, %d is in use (without --port koine finds one)", args.port)
+  end
   if not server then error(err, 0) end
   terminal.out(server.url .. "\n")
   while true do koine.sleep(3600) end

@@ -49,7 +49,8 @@ describe("koine's settings", function()
     run(text, there "Hm?", AH, env)
     assert.are.equal("thorough", sent().model)
     r = run(text, { "ask", "-m", "fsat", "Hm?" }, nil, env)
-    assert.are.same({ 2, 'koine: fsat: unknown model; did you mean "fast"?\n' }, { r.code, r.err })
+    assert.are.same({ 2, 'koine: fsat: unknown model; did you mean "fast"? (`koine config` lists the aliases)\n' },
+      { r.code, r.err })
   end)
 
   it("give options of providers, which the command line can change", function()

@@ -44,7 +44,7 @@ describe("koine chat", function()
       assert.are.same({ code = 1, signal = 0, out = "", err = "koine: no such thing\n" }, r)
       assert.are.equal(4, chat({ { content = "No.", stop_reason = "refusal" } }, "hi\nthere\n").code)
       r = chat({}, "/dance\n")
-      assert.are.same({ 2, "koine: /dance: no such command; /help, /model, /system, /cost, "
+      assert.are.same({ 2, "koine: /dance: unknown command; known are /help, /model, /system, /cost, "
         .. "/save, /load, /reset, /multi, /quit\n" }, { r.code, r.err })
     end)
 
@@ -76,8 +76,8 @@ describe("koine chat", function()
       end
       assert.are.equal("koine: /none/x: " .. strerror "ENOENT" .. "\n", wrong "/save /none/x")
       assert.are.equal("koine: /dev/full: it is no regular file\n", wrong "/save /dev/full")
-      assert.are.equal("koine: /save: which file?\n", wrong "/save")
-      assert.are.equal("koine: /load: which file?\n", wrong "/load")
+      assert.are.equal("koine: /save: a file name is required\n", wrong "/save")
+      assert.are.equal("koine: /load: a file name is required\n", wrong "/load")
       assert.are.equal("koine: " .. bench.home .. "/none: " .. strerror "ENOENT" .. "\n",
         wrong("/load " .. bench.home .. "/none"))
       local path = cli.file(bench.home .. "/bad.json", "no JSON")

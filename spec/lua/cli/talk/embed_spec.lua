@@ -58,10 +58,10 @@ describe("koine embed", function()
 
   it("says what is wrong", function()
     local cases = {
-      { { "embed" }, "no text: give some", input = "\n" },
+      { { "embed" }, "a text is required", input = "\n" },
       { { "embed", "--dimensions", "x", "a" }, "dimensions" },
       { { "embed", "-m", "anthropic/m", "a" }, "does not implement embed" },
-      { { "embed", "-m", "voyage", "a" }, "which model" },
+      { { "embed", "-m", "voyage", "a" }, "a model is required" },
       { { "embed", "a" }, "no key of a provider with embeddings",
         env = { HOME = bench.home, ANTHROPIC_API_KEY = kit.KEY } },
     }

@@ -92,6 +92,6 @@ describe("koine -T", function()
     refuses("return { 7 }", ": [1]: tool of koine.tool expected, got a number")
     refuses("return require('koine').tool { name = 'a' }", ": description: string expected, got nothing")
     local r = run { "ask", "-y", "Hm?" }
-    assert.are.same({ 2, "koine: --yes: nothing to allow without -T or --mcp\n" }, { r.code, r.err })
+    assert.are.same({ 2, "koine: --yes: tools are required (-T FILE or --mcp FILE)\n" }, { r.code, r.err })
   end)
 end)

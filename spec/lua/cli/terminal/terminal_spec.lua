@@ -85,7 +85,7 @@ describe("on a terminal koine", function()
 
   at_terminal("asks nobody without a word", function()
     local r = cli.start({}, { terminal = true }):wait()
-    assert.are.same({ 2, 'koine: a question or a command is required: koine "Why?", or koine --help\r\n' },
+    assert.are.same({ 2, 'koine: a question or a command is required: koine "Why?" (`koine --help` lists all)\r\n' },
       { r.code, r.out })
   end)
 
