@@ -65,17 +65,20 @@ local function attachment(path)
   return koine.text { text = ('<file path="%s">\n%s\n</file>'):format(path, input.as_text(bytes, path)) }
 end
 
---- The text on the standard input, "" where that is a terminal.
-function input.piped()
-  return input.as_text(terminal.input and "" or read("standard input", io.stdin), "standard input")
+--- The text on the standard input, "" where that is a terminal, unless the user asked for it (`asked`, nil: false).
+function input.piped(asked)
+  return input.as_text(terminal.input and not asked and "" or read("standard input", io.stdin), "standard input")
 end
 
 --- Returns the user's message, an array of blocks: the files, the standard input where it is no terminal, the words of
--- the command line. A template (nil: none) makes its question of both texts. Fails as wrong use when there is none.
+-- the command line. The only word "-" is the standard input, also where that is a terminal. A template (nil: none)
+-- makes its question of both texts. Fails as wrong use when there is none.
 function input.said_by(args, template)
   local blocks, texts = {}, {}
   for i, path in ipairs(args.file) do blocks[i] = attachment(path) end
-  for _, text in ipairs { input.piped(), table.concat(args.prompt, " ") } do
+  local words = table.concat(args.prompt, " ")
+  local is_input = words == "-"
+  for _, text in ipairs { input.piped(is_input), not is_input and words or "" } do
     if text:find "%S" then texts[#texts + 1] = text end
   end
   if template then

@@ -68,6 +68,18 @@ describe("koine", function()
       assert.are.equal("Is it?", sent().messages[1].content[1].text)
     end)
 
+    it("takes - as the only word for the standard input", function()
+      local there = "base_url=" .. bench.server.url
+      for _, words in ipairs { { "ask", "-", "-o", there }, { "-", "-o", there }, { "-o", there, "--", "-" } } do
+        assert.are.equal("Yes.\n", run(words, { { content = "Yes." } }, { input = "Is it?\n" }).out)
+        local content = sent().messages[1].content
+        assert.are.same({ 1, "Is it?\n" }, { #content, content[1].text })
+      end
+      run_there({ "ask", "-", "x" }, { { content = "Yes." } })
+      assert.are.equal("- x", sent().messages[1].content[1].text)
+      refuses(2, "a prompt is required, as an argument or on the standard input", run { "ask", "-" })
+    end)
+
     it("sends its options", function()
       local r = run_there({ "ask", "--system", "Be brief.", "--max-tokens", "9000", "--thinking", "2000", "-o",
         "temperature=1", "-o", "keep_raw", "-o", "top_p=x", "Hm?" })

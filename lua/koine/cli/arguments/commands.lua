@@ -8,7 +8,7 @@ local argument, option = options.argument, options.option
 local function ask(command)
   options.model(command)
   options.talk(command)
-  argument(command, "PROMPT", "The question, appended to the standard input."):args "*"
+  argument(command, "PROMPT", "The question, appended to the standard input; - alone is that input."):args "*"
   option(command, "-f --file -a --attachment FILE",
     "Attach a text, an image or a document: a file, a URL, - for the input.")
     :count "*"
@@ -20,6 +20,7 @@ local function ask(command)
 Examples:
   koine "Why is the sky blue?"
   git diff | koine ask -m openai/gpt-4.1 "Write a commit message for this."
+  koine ask - <question.txt
   koine ask -f chart.png -f notes.md "Do these agree?"
   koine ask -x "A shell command that counts the files here" | tee count.sh
   koine ask -t translate -p language=French <letter.txt

@@ -1,6 +1,7 @@
 -- What stands on a terminal: styles, and none where they are not wanted; nothing that a hostile answer would have it
 -- do.
 
+local cjson = require "cjson"
 local cli = require "spec.support.cli"
 local kit = require "spec.lua.cli.kit"
 
@@ -81,6 +82,16 @@ describe("on a terminal koine", function()
     local r = child:wait()
     assert.are.equal(130, r.code)
     assert.is_truthy(r.out:find "%^C\27%[0m\r\n", r.out)
+  end)
+
+  at_terminal("reads a question to its end with - as the only word", function()
+    assert(bench.server:script { { content = "Yes." } })
+    local child = cli.start({ "ask", "--base-url", bench.server.url, "-" }, { terminal = true,
+      env = { ANTHROPIC_API_KEY = kit.KEY, KOINE_MODEL = "anthropic/claude-sonnet-4-5", HOME = bench.home } })
+    child:write "Is it?\nReally?\n\4"
+    assert.is_truthy(child:wait().out:find("Yes.", 1, true))
+    local body = cjson.decode(assert(bench.server:requests())[1].body)
+    assert.are.equal("Is it?\nReally?\n", body.messages[1].content[1].text)
   end)
 
   at_terminal("asks nobody without a word", function()
