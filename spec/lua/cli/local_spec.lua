@@ -1,6 +1,7 @@
 -- bin/koine and servers on this machine: without a key, with one model; and models that think before they answer.
 
 local cli = require "spec.support.cli"
+local folder = require "spec.support.folder"
 local koine = require "koine"
 
 local KEY = "cli-test-key-2"
@@ -66,8 +67,13 @@ describe("koine", function()
     r = run_there({ "ask", "Hm?" }, { models "org/qwen3", { content = "Ah." } }, { env = { KOINE_MODEL = "vllm/" } })
     assert.are.same({ 0, "Ah.\n", "koine: vllm/org/qwen3\n" }, { r.code, r.out, r.err })
     assert.are.equal("org/qwen3", last_model())
-    r = run_there({ "chat", "-m", "lmstudio/one" }, { { content = "A" }, models "two", { content = "B" } },
-      { input = "hi\n/model ollama_compat\nthere\n" })
+    local home = folder.new()
+    assert(os.execute(("mkdir -p '%s/koine'"):format(home)))
+    cli.file(home .. "/koine/config.lua", ("return { providers = { lmstudio = { base_url = %q },"
+      .. " ollama_compat = { base_url = %q } } }"):format(server.url, server.url))
+    r = run({ "chat", "-m", "lmstudio/one" }, { { content = "A" }, models "two", { content = "B" } },
+      { input = "hi\n/model ollama_compat\nthere\n", env = { XDG_CONFIG_HOME = home } })
+    folder.remove(home)
     assert.are.same({ 0, "A\nB\n" }, { r.code, r.out }, r.err)
     assert.are.equal("two", last_model())
   end)

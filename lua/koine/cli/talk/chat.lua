@@ -73,6 +73,7 @@ function chat.command(args, report)
   local self = { args = args, template = template.apply(args) }
   local kept <close> = keeper.open(args)
   args.keeper, self.name = kept, adapters.model_of(args)
+  self.provider = self.name:match "^[^/]*"
   local adapter
   adapter, self.base_url = adapters.adapter_of(args, self.name)
   self.talk = kept:talk(adapter, template.options(args, { system = args.system }))

@@ -11,7 +11,7 @@ local terminal = require "koine.cli.terminal"
 local slashes = {}
 
 -- Name → {what stands behind it, what it does, function of the chat and of the words behind it}. The chat is {args,
--- name (the model's), base_url (the given one), talk (a conversation), editor}.
+-- name (the model's), provider (the first one's), base_url (the given one), talk (a conversation), editor}.
 local COMMANDS = {}
 
 -- The commands in the order of /help.
@@ -35,10 +35,28 @@ COMMANDS.help = { "", "lists these commands", function(self)
   terminal.show(table.concat(lines, "\n"))
 end }
 
+-- Options of the command line that are for the provider that the chat began with.
+local OF_PROVIDER = { base_url = true, key = true }
+
+-- The arguments for a provider: without what is for the first one, which a line says.
+local function arguments_for(self, provider)
+  if provider == self.provider then return self.args end
+  local given = {}
+  for _, option in ipairs(self.args.given) do
+    if OF_PROVIDER[option[1]] then
+      terminal.say("%s is for %s, not for %s", option.flag or "-o " .. option[1], self.provider, provider)
+    else
+      given[#given + 1] = option
+    end
+  end
+  return setmetatable({ given = given }, { __index = self.args })
+end
+
 COMMANDS.model = { "[MODEL]", "goes on with another model, or says which it is", function(self, name)
   if name ~= "" then
-    local whole = adapters.whole_name(self.args, name)
-    self.talk.adapter, self.base_url = adapters.adapter_of(self.args, whole)
+    local args = arguments_for(self, adapters.resolve(name):match "^[^/]*")
+    local whole = adapters.whole_name(args, name)
+    self.talk.adapter, self.base_url = adapters.adapter_of(args, whole)
     self.name = whole
   end
   terminal.say("%s", self.name)

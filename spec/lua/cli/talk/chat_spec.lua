@@ -117,6 +117,30 @@ describe("koine chat", function()
       assert.are.same({ "other", "Be brief.", 3 }, { body.model, body.system, #body.messages })
     end)
 
+    it("/model keeps the address and the key of one provider from the next one", function()
+      local other = assert(koine.testing.start())
+      local stops <close> = setmetatable({}, { __close = function() other:stop() end }) -- luacheck: ignore stops
+      assert(os.execute(("mkdir -p '%s/koine'"):format(bench.dir)))
+      cli.file(bench.dir .. "/koine/config.lua", ("return { aliases = { next = 'openai/gpt-4.1' },"
+        .. " providers = { openai = { base_url = %q } } }"):format(other.url))
+      local env = { XDG_CONFIG_HOME = bench.dir, OPENAI_API_KEY = "cli-test-key-3" }
+      for name, value in pairs(ENV) do env[name] = env[name] or value end
+      assert(other:script { { content = "Two." } })
+      assert(bench.server:script { { content = "One." }, { content = "Three." } })
+      local r = cli.run({ "chat", "--base-url", bench.server.url, "-o", "key=cli-test-key-4" },
+        { env = env, input = "a\n/model next\nb\n/model anthropic/other\nc\n" })
+      assert.are.same({ code = 0, signal = 0, out = "One.\nTwo.\nThree.\n",
+        err = "koine: --base-url is for anthropic, not for openai\nkoine: -o key is for anthropic, not for openai\n"
+          .. "koine: openai/gpt-4.1\nkoine: anthropic/other\n" }, r)
+      local asked = assert(other:requests())
+      assert.are.same({ 1, "Bearer cli-test-key-3" }, { #asked, asked[1].headers.authorization })
+      asked = assert(bench.server:requests())
+      assert.are.same({ 2, "cli-test-key-4" }, { #asked, asked[2].headers["x-api-key"] })
+      r = chat({}, "/model azure/m\n")
+      assert.are.same({ 2, "koine: --base-url is for anthropic, not for azure\n"
+        .. "koine: --base-url: URL of the server to talk to expected\n" }, { r.code, r.err })
+    end)
+
     it("/cost says \"at least\" of the figures that miss a call, and of no others", function()
       local r = chat({ { content = "One." }, { content = "Two." } }, "a\n/model anthropic/unknown\nb\n/cost\n")
       assert.is_truthy(r.err:find("\nkoine: %d+ tokens in, %d+ out, at least %$0%.%d+, %d+%.%d s\n$"), r.err)
