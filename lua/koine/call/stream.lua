@@ -13,6 +13,13 @@ local stream = {}
 local methods = core.stream_methods
 local poll, settle_in_core = methods.poll, methods.settle
 
+local observe_room -- koine.call.observe, once a call was observed
+
+local function observe()
+  observe_room = observe_room or require "koine.call.observe"
+  return observe_room
+end
+
 -- Frees the request, which may be large: there will be no other attempt.
 local function forget_request(call)
   call.outgoing, call.request, call.rendered, call.credentials = nil, nil, nil, nil
@@ -26,7 +33,7 @@ local function recover(self, call, err)
   local again = false
   call.failure = err -- what remains when on_retry raises
   if call.watch then call.watch:finish(err) end
-  if call.attempt_span then require("koine.call.observe").attempt_over(call, err.partial, (core.figures(self)), err) end
+  if call.attempt_span then observe().attempt_over(call, err.partial, (core.figures(self)), err) end
   if self:delivered() then
     chat.ledger(call):enter(err)
   else
@@ -36,7 +43,7 @@ local function recover(self, call, err)
     else require "koine.data.name_url"(err, call.outgoing.url, call.outgoing.secrets) end
   end
   call.failure = err
-  if not again and call.span then require("koine.call.observe").chat_over(call, nil, self, err) end
+  if not again and call.span then observe().chat_over(call, nil, self, err) end
   return again, err
 end
 
@@ -47,14 +54,17 @@ local SETTLE = 1
 local prices = {}
 prices.__index = prices
 
+local cost -- koine.call.pricing.cost, once one was asked for
+
 -- Sets the cost of an answer of `model`: as the provider says, else at the row's price.
 function prices:add(usage, model)
   if usage.cost then return end
+  cost = cost or require "koine.call.pricing.cost"
   if self.model ~= model then
     self.pricing = rows.pricing(rows.family(self.row, model))
     self.model = model
   end
-  usage.cost = require("koine.call.pricing").calculate(usage, self)
+  usage.cost = self.pricing and cost(usage, self.pricing)
   usage.cost_source = usage.cost and "prices"
 end
 
@@ -71,7 +81,7 @@ local function settle(self, call)
   end
   state.prices = state.prices or setmetatable({ row = state.row }, prices)
   core.price(response, state.prices)
-  if call.span then require("koine.call.observe").chat_over(call, response, self) end
+  if call.span then observe().chat_over(call, response, self) end
   return response
 end
 
@@ -95,7 +105,7 @@ local function proceed(self, discard, delta, err, first)
       if interrupted then return nil, interrupted end
     elseif delta then
       if first then forget_request(core.state(self)) end
-      if told and told.tells_deltas then require("koine.call.observe").delta(told, delta) end
+      if told and told.tells_deltas then observe().delta(told, delta) end
       return delta
     elseif err then
       local again
@@ -183,7 +193,7 @@ function methods:close()
     if call.ledger then call.ledger:stop() end
     local span = call.span
     if span and not span.is_over then
-      require("koine.call.observe").chat_over(call, nil, self, cancelled(call))
+      observe().chat_over(call, nil, self, cancelled(call))
     end
   end
   close(self)
@@ -193,7 +203,7 @@ end
 
 -- Ends the span of a call that is left before it has a stream.
 local function watch(call)
-  return defer(function(raised) require("koine.call.observe").chat_over(call, nil, nil, raised or cancelled(call)) end)
+  return defer(function(raised) observe().chat_over(call, nil, nil, raised or cancelled(call)) end)
 end
 
 -- Makes the attempts of a call until one starts. `failed` is the error of one that did not, nil for none.
@@ -201,7 +211,7 @@ local function start(call, failed)
   local watching <close> = call.span and watch(call)
   local opened, err = attempt.start(call, nil, failed)
   if watching then watching:cancel() end
-  if not opened and call.span then require("koine.call.observe").chat_over(call, nil, nil, err) end
+  if not opened and call.span then observe().chat_over(call, nil, nil, err) end
   return opened, err
 end
 
@@ -213,11 +223,11 @@ function stream.open(call)
   if not call.outgoing then
     local since = observed and wait.now()
     opened, err = chat.begin(call)
-    if observed and opened ~= false then require("koine.call.observe").begun(call, since, err) end
+    if observed and opened ~= false then observe().begun(call, since, err) end
   end
   if not opened then
     if not call.ledger then chat.unfold(call) end
-    if observed and not call.span then require("koine.call.observe").chat(call) end
+    if observed and not call.span then observe().chat(call) end
     opened, err = start(call, err)
     if not opened then return nil, err end
   end
