@@ -59,6 +59,8 @@ end
 
 local NOTHING = {}
 
+local chat, stream -- koine.call.attempt.chat and koine.call.stream, once there is a call
+
 -- The canonical request of a call. `messages`: nil for none.
 local function request_of(state, messages, settings, streaming)
   local info, thinking = state.info, settings.thinking
@@ -115,12 +117,9 @@ local function begins(state, settings)
   return state.begins
 end
 
--- A call that may begin in one step. Those without options of their own, and without observers, share a request.
+-- A call that may begin in one step. Those without options of their own share a request.
 local function plain_call(self, state, messages, settings, streaming)
-  local chat = require "koine.call.attempt.chat"
-  if settings.observer or settings.parent then
-    return chat.new(self, state, settings, request_of(state, messages, settings, streaming), nil, streaming)
-  end
+  chat = chat or require "koine.call.attempt.chat"
   local request = settings == state.settings and state.requests[streaming]
   if not request then
     request = request_of(state, nil, settings, streaming)
@@ -133,7 +132,8 @@ end
 -- none) is called with the canonical request before it is rendered, and may return the name of the tool that the answer
 -- comes in; `deadline` (monotonic seconds, nil: none) is that of all rounds.
 local function start(self, messages, settings, streaming, amend, deadline)
-  local state, stream = core.state(self), require "koine.call.stream"
+  local state = core.state(self)
+  stream = stream or require "koine.call.stream"
   check_chats(state, "chat")
   streaming = streaming or not may_be_plain(state, settings)
   if type(messages) ~= "string" then check.messages(messages) end -- a string may go out as it is

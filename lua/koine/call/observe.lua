@@ -4,6 +4,7 @@
 -- fails.
 
 local capture = require "koine.data.observer.capture"
+local check = require "koine.data.check"
 local core = require "koine.core"
 local observer = require "koine.data.observer"
 
@@ -70,16 +71,16 @@ function observe.chat(call)
   local hook = settings.observer or settings.parent.hook
   if not hook then return end
   local request, state = call.request, call.state
-  local thinking = request.thinking
+  local messages, thinking = call.messages or request.messages, request.thinking
   local amend = hook.content and hook.content.messages and function(span, record)
-    record.content = span:captured({ system = request.system, messages = request.messages, tools = request.tools },
-      given_key(call))
+    record.content = span:captured({ system = request.system, messages = check.messages(messages),
+      tools = request.tools }, given_key(call))
   end
   local fields = { provider = state.row.name, model = state.model, stream = call.streaming,
     max_tokens = request.max_tokens, temperature = request.temperature, top_p = request.top_p,
     stop_sequences = request.stop_sequences and capture.copy(request.stop_sequences),
     thinking = type(thinking) == "table" and capture.copy(thinking) or thinking,
-    tools = request.tools and #request.tools or 0, messages = #request.messages,
+    tools = request.tools and #request.tools or 0, messages = type(messages) == "string" and 1 or #messages,
     server = server_of(call.base_url or state.base_url),
     conversation = settings.parent and settings.parent.conversation }
   call.span = observer.start(hook, settings.parent, "chat", fields, amend)

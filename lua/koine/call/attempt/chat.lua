@@ -14,15 +14,14 @@ local wait = require "koine.task.wait"
 
 local chat = {}
 
---- A chat that may begin in one step: `request` is the canonical request; without messages it may be shared by many
--- calls, and `messages` (a string, or an array) has them, else nil. `streaming`: whether a stream is asked for.
--- Raises an ArgumentError when the adapter was closed.
+--- A chat that may begin in one step: `request` is the canonical request without messages, which may be shared by many
+-- calls, and `messages` (a string, or an array) has them. `streaming`: whether a stream is asked for. Raises an
+-- ArgumentError when the adapter was closed.
 function chat.new(adapter, state, settings, request, messages, streaming)
   if adapter:closed() then core.raise_argument("adapter", "an open adapter", "a closed one") end
   return { adapter = adapter, state = state, settings = settings, request = request, messages = messages,
-    count = type(messages) == "string" and 1 or #(messages or request.messages), streaming = streaming, ledger = nil,
-    outgoing = nil, prepared = nil, body = nil, credentials = nil, remedies = nil, finished = nil } -- named, so that
-    -- there is room for them
+    count = type(messages) == "string" and 1 or #messages, streaming = streaming, ledger = nil, outgoing = nil,
+    prepared = nil, body = nil, credentials = nil, remedies = nil, finished = nil } -- named, so that there is room
 end
 
 -- The seconds of an attempt that is the first of its call.
