@@ -113,8 +113,12 @@ local function note_text(record)
   texts[#texts + 1], bytes = text, bytes + #text
 end
 
+local judged = setmetatable({}, { __mode = "k" }) -- one that had to wait for its observer comes a second time
+
 -- Judges a record. Ids that a spec makes itself may be equal.
 local function judge(hook, record)
+  if judged[record] then return end
+  judged[record] = true
   watch.seen = watch.seen + 1
   if type(record.type) ~= "string" or type(record.phase) ~= "string" then return wrong(record, "no type, no phase") end
   check_common(record)

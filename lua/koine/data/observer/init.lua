@@ -171,14 +171,8 @@ local function new_runner(hook)
   return runner
 end
 
-local resume = coroutine.resume
-
-local function deliver_one(hook, record)
-  local runner = hook.runner or new_runner(hook)
-  hook.busy = true
-  local ok, word = resume(runner, record)
-  hook.busy = false
-  if ok and word == READY then return end
+-- Counts what went wrong with a record: `word` is what the runner raised, or, where `ok`, what the observer yielded.
+local function break_runner(hook, runner, ok, word)
   hook.runner = nil
   if ok then coroutine.close(runner) end
   fail(ok and "the observer yielded" or word)
@@ -197,6 +191,9 @@ local function takes_more(hook)
   return false
 end
 
+local resume = coroutine.resume
+local drain
+
 -- Hands a record to the observer. One that comes from inside the observer waits until that has returned.
 local function deliver(hook, record)
   if hook.busy and is_busy(hook) then
@@ -204,10 +201,18 @@ local function deliver(hook, record)
     hook.waiting[#hook.waiting + 1] = record
     return
   end
-  deliver_one(hook, record)
-  if not hook.waiting or hook.draining then return end
+  local runner = hook.runner or new_runner(hook)
+  hook.busy = true
+  local ok, word = resume(runner, record)
+  hook.busy = false
+  if word ~= READY then break_runner(hook, runner, ok, word) end
+  if hook.waiting and not hook.draining then drain(hook) end
+end
+
+-- Hands over the records that wait.
+function drain(hook)
   hook.draining = true
-  while hook.waiting[1] do deliver_one(hook, table.remove(hook.waiting, 1)) end
+  while hook.waiting[1] do deliver(hook, table.remove(hook.waiting, 1)) end
   hook.waiting, hook.draining = nil, nil
 end
 
