@@ -131,8 +131,7 @@ end
 -- Checks, renders and starts a call: a stream, or nil, err. For one round of an answer with a shape: `amend` (nil:
 -- none) is called with the canonical request before it is rendered, and may return the name of the tool that the answer
 -- comes in; `deadline` (monotonic seconds, nil: none) is that of all rounds.
-local function start(self, messages, settings, streaming, amend, deadline)
-  local state = core.state(self)
+local function start(self, state, messages, settings, streaming, amend, deadline)
   stream = stream or require "koine.call.stream"
   check_chats(state, "chat")
   streaming = streaming or not may_be_plain(state, settings)
@@ -156,15 +155,15 @@ local function start(self, messages, settings, streaming, amend, deadline)
 end
 
 -- The same, of an answer with a shape too: a further round of one whose adapter was closed meanwhile is cancelled.
-local function open(self, messages, settings, streaming)
-  if settings.output == nil then return start(self, messages, settings, streaming) end
-  local state, begun = core.state(self), false
+local function open(self, state, messages, settings, streaming)
+  if settings.output == nil then return start(self, state, messages, settings, streaming) end
+  local begun = false
   return require "koine.call.output"(state, messages, settings, function(list, amend, deadline)
     if begun and self:closed() then
       return nil, errors.new { kind = "cancelled", provider = state.row.name, message = "the adapter was closed" }
     end
     begun = true
-    return start(self, list, settings, streaming, amend, deadline)
+    return start(self, state, list, settings, streaming, amend, deadline)
   end)
 end
 
@@ -174,7 +173,8 @@ end
 -- nil, err when it cannot start (an AuthenticationError when there is no key). Raises an ArgumentError for bad messages
 -- or options, a NotImplementedError for what this provider cannot carry.
 function methods:open(messages, opts)
-  return open(self, messages, options.call(opts, core.state(self).settings), true)
+  local state = core.state(self)
+  return open(self, state, messages, options.call(opts, state.settings), true)
 end
 
 --- The deltas of an answer for a generic for, which closes the stream however the loop is left. Raises what open
@@ -200,9 +200,10 @@ end
 -- opts.on_delta (a function of one delta) is called for every delta as it arrives; what it raises ends the answer and
 -- goes on unchanged. opts.stream = true asks the provider for a stream without handing out its deltas.
 function methods:chat(messages, opts)
-  local settings = options.call(opts, core.state(self).settings)
+  local state = core.state(self)
+  local settings = options.call(opts, state.settings)
   local on_delta = settings.stream ~= false and settings.on_delta or nil
-  local opened <close>, err = open(self, messages, settings, settings.stream or on_delta ~= nil)
+  local opened <close>, err = open(self, state, messages, settings, settings.stream or on_delta ~= nil)
   if not opened then return nil, err end
   if on_delta then
     local delta

@@ -87,9 +87,9 @@ end
 
 local tells = false -- whether somebody in this Lua state asked to be told of a stream's deltas or bytes (net/raw)
 
--- The stream's call where somebody did of this one; else false or nil.
+-- The stream's call where somebody did of this one; else false or nil. Only asked for where `tells`.
 local function told_of(self)
-  local call = tells and core.state(self)
+  local call = core.state(self)
   return call and (call.tells_deltas or call.watch) and call
 end
 
@@ -97,7 +97,7 @@ end
 -- the end; when discarding, the end alone. nil, err when the answer failed. The end is nobody's news: whoever finds it
 -- wakes others who wait for the stream (one whom a finalizer interrupted).
 local function proceed(self, discard, delta, err, first)
-  local told = told_of(self)
+  local told = tells and told_of(self)
   while true do
     if told and told.watch then told.watch:drain(err) end -- another one in each attempt
     if delta == true then -- much was read, and it gave no delta
@@ -140,9 +140,9 @@ function methods:next() return advance(self) end
 --- The whole answer as a Response, after reading what is left of it; the same object every time. nil, err when it
 -- failed: err.partial is then a Response with what had arrived.
 function methods:response()
-  if wait.only_steps(self) and not told_of(self) then settle_in_core(self, SETTLE) end
+  if wait.only_steps(self) and not (tells and told_of(self)) then settle_in_core(self, SETTLE) end
   while true do
-    local told = told_of(self)
+    local told = tells and told_of(self)
     local delta, err = advance(self, not (told and told.tells_deltas))
     if err then return nil, err end
     if delta == nil then break end
@@ -166,7 +166,7 @@ end
 
 --- The deltas for a generic for: `for delta in stream:deltas() do … end`. Leaving the loop in any way closes the
 -- stream. An answer that fails raises its error.
-function methods:deltas() return told_of(self) and step or iterator(self), self, nil, self end
+function methods:deltas() return tells and told_of(self) and step or iterator(self), self, nil, self end
 
 local function no_output() errors.argument("output", "option of this call: {schema = JSON Schema}", nil) end
 
@@ -231,9 +231,11 @@ function stream.open(call)
     opened, err = start(call, err)
     if not opened then return nil, err end
   end
-  call.tells_deltas = call.span and call.streaming and call.span:wants "deltas"
-  tells = tells or call.tells_deltas or call.watch ~= nil
-  if call.span or call.watch then getmetatable(opened).__close = methods.close end -- the core's tells nobody
+  if call.span or call.watch then
+    call.tells_deltas = call.span and call.streaming and call.span:wants "deltas"
+    tells = tells or call.tells_deltas or call.watch ~= nil
+    getmetatable(opened).__close = methods.close -- the core's tells nobody
+  end
   wait.adopt(opened)
   return opened
 end
