@@ -60,6 +60,7 @@ struct state {
   struct scratch scratch[2];/* [1]: within finalizers, which run in the middle of a function that uses [0] */
   int offline, closed;
   int forked;               /* the engine was a parent's, and nobody who waits for it knows */
+  lua_Integer orphans;      /* of those, who are still to be told */
 };
 
 /* Returns the core's data of this Lua state; pushes it when `push` is set. Raises on memory. */

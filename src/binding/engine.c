@@ -11,7 +11,7 @@ static const char STATE = 0; /* registry key */
 
 /* The allocator of one state: Lua's own, so a host's limit covers the core too. */
 static struct state *state_new(lua_State *L) {
-  struct state *st = lua_newuserdatauv(L, sizeof *st, 2);
+  struct state *st = lua_newuserdatauv(L, sizeof *st, 3);
   memset(st, 0, sizeof *st);
   st->mem.f = lua_getallocf(L, &st->mem.ud);
   for (int i = 0; i < 2; i++) {
@@ -225,14 +225,12 @@ static int take_all(lua_State *L) {
 }
 
 /* The first step in a child made by fork: pushes the array of all tokens. Raises on memory; the next step does it then. */
-static int push_all(lua_State *L, struct state *st) {
+static void push_all(lua_State *L, struct state *st) {
   lua_pushcfunction(L, take_all);
   lua_getiuservalue(L, 1, 2);
   lua_getiuservalue(L, 1, 1);
   lua_call(L, 2, 1);
   st->forked = 0;
-  lua_pushboolean(L, 0);
-  return 2;
 }
 
 /* The options of step, at 3: seconds of the budget; -1: none. Raises ArgumentError. */
@@ -251,25 +249,83 @@ static double read_budget(lua_State *L) {
   return budget;
 }
 
+/* Reads the arguments of step at 1, steps, and leaves the engine at 1: true when a signal cut the wait short. Where the engine
+** is a parent's and nobody knows, st->forked stays set. */
+static int take_step(lua_State *L, struct state *st, int is_due) {
+  double seconds = luaL_optnumber(L, 2, -1), budget = read_budget(L);
+  int interrupted = 0;
+  struct err e;
+  if (seconds != seconds) return raise_argument(L, "seconds", "a number", "NaN");
+  err_clear(&e);
+  lua_settop(L, 1);
+  struct engine *g = state_engine(L, st);
+  if (!st->forked && engine_step(g, is_due ? 0 : seconds, budget, &interrupted, &e) != 0) raise_error(L, &e);
+  return interrupted;
+}
+
 /* engine:step([seconds [, {budget_ms = n}]]): waits at most so long (nil: until something happens; 0: not at all), does
 ** what there is to do, and returns the array of tokens that became ready (reused by the next step) and true when a
 ** signal cut the wait short. With a budget it works for so many milliseconds after the wait, and ends with the piece of
 ** work it is at then; with 0 it does one piece, a descriptor's or a source's. Raises ArgumentError, and when the system fails. */
 static int m_step(lua_State *L) {
   struct state *st = check_state(L);
-  double seconds = luaL_optnumber(L, 2, -1), budget = read_budget(L);
-  int interrupted = 0;
-  struct engine *g;
-  struct err e;
-  if (seconds != seconds) return raise_argument(L, "seconds", "a number", "NaN");
-  err_clear(&e);
-  lua_settop(L, 1);
-  g = state_engine(L, st);
-  if (st->forked) return push_all(L, st);
-  if (engine_step(g, seconds, budget, &interrupted, &e) != 0) return raise_error(L, &e);
-  push_tokens(L, g);
+  int interrupted = take_step(L, st, 0);
+  if (st->forked) push_all(L, st);
+  else push_tokens(L, st->engine);
   lua_pushboolean(L, interrupted);
   return 2;
+}
+
+/* Pushes what is kept of the token that f_ready gave last. */
+static int push_given(lua_State *L) { return lua_getiuservalue(L, 1, 3); }
+
+/* core.turn(engine, seconds, options): a step for who asks core.ready for the tokens, one by one; without a wait while one
+** that it gave is not done. Raises as step does. */
+static int f_turn(lua_State *L) {
+  struct state *st = check_state(L);
+  int is_due = push_given(L) != LUA_TNIL;
+  lua_pop(L, 1);
+  take_step(L, st, is_due);
+  if (st->forked) {
+    push_all(L, st);
+    st->orphans = (lua_Integer)lua_rawlen(L, -1);
+  }
+  pollset_turn(engine_pollset(st->engine));
+  return 0;
+}
+
+/* Pushes the next token that became ready before the turn began: false when there is none. */
+static int push_ready(lua_State *L, struct state *st) {
+  struct news *news;
+  if (st->orphans > 0) {
+    lua_getiuservalue(L, 1, 2);
+    lua_rawgeti(L, -1, st->orphans);
+    lua_pushnil(L);
+    lua_rawseti(L, -3, st->orphans--);
+    return 1;
+  }
+  lua_getiuservalue(L, 1, 1);
+  while (st->engine != NULL && (news = pollset_told(engine_pollset(st->engine))) != NULL) {
+    if (lua_rawgetp(L, -1, news->owner) != LUA_TNIL) return 1;
+    lua_pop(L, 1);
+  }
+  return 0;
+}
+
+/* core.ready(engine, done): the next token of this turn, and true where it was given before and is not done: who was told of
+** it raised, or steps the engine within. nil: there is none. `done` is the one before, nil for none. In one call of C, so
+** that nothing that interrupts the caller, a hook say, can lose a token. Raises nothing. */
+static int f_ready(lua_State *L) {
+  struct state *st = check_state(L);
+  lua_settop(L, 2);
+  if (push_given(L) != LUA_TNIL && !lua_rawequal(L, 2, -1)) {
+    lua_pushboolean(L, 1);
+    return 2;
+  }
+  if (!push_ready(L, st)) lua_pushnil(L);
+  lua_pushvalue(L, -1);
+  lua_setiuservalue(L, 1, 3);
+  return 1;
 }
 
 static int m_gc(lua_State *L) {
@@ -311,6 +367,10 @@ void open_engine(lua_State *L) {
   lua_pop(L, 1);
   lua_pushcfunction(L, f_engine);
   lua_setfield(L, -2, "engine");
+  lua_pushcfunction(L, f_turn);
+  lua_setfield(L, -2, "turn");
+  lua_pushcfunction(L, f_ready);
+  lua_setfield(L, -2, "ready");
   lua_pushcfunction(L, f_tell_collector);
   lua_setfield(L, -2, "tell_collector");
   lua_pushcfunction(L, f_offline);

@@ -4,7 +4,7 @@
 -- own park suspends; any other caller (plain Lua, a user's own coroutine within a task) steps the engine and blocks.
 -- A token is the userdata that waits for the engine (a stream, a request, a process), or a table of the caller's, which
 -- only `wake` wakes. Waking early is harmless: every caller looks again.
--- `step` returns the engine's news; this module hands them to their waiters, whichever caller stepped.
+-- The engine keeps its news until they are asked for; `pump` hands them to their waiters, whichever caller stepped.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"
@@ -20,11 +20,8 @@ local task       -- the task of a scheduler that runs now, or nil
 local parked = setmetatable({}, { __mode = "k" })
 local registered = 0 -- how many waiters came so far; each has its number in `order`
 local blocked = setmetatable({}, { __mode = "k" }) -- token → whether it was woken since a caller blocked on it
-
--- Tokens that became ready and were not woken yet; no koine.task.queue, which plain programs then need not load.
-local news, head, tail = {}, 1, 0
-local waking = false -- the one that is being woken, or whose waking broke off
-local ready, taken, count = nil, 0, 0 -- the engine's array, how many tokens were taken out of it, how many it has
+-- token → true where it became ready and nobody waited: a hook may pump between a caller's look and its wait.
+local early = setmetatable({}, { __mode = "k" })
 
 --- Seconds of the monotonic clock, the one that deadlines are counted in.
 wait.now = core.monotonic
@@ -72,40 +69,19 @@ function wait.wake(token)
   end
 end
 
--- Takes the tokens out of the engine's array, which the next step fills again. Where memory is short for that, the
--- next pump takes the rest, before its step.
-local function take()
-  while taken < count do
-    news[tail + 1] = ready[taken + 1]
-    tail, taken = tail + 1, taken + 1
-    ready[taken] = nil -- the engine keeps this array: a stream in it could not be collected
-  end
-end
-
 --- Steps the engine for at most `seconds` (0: what is ready now; nil: until something happens or a signal comes: Lua's
 -- own handler of Ctrl-C then raises as soon as Lua code runs), and wakes every token that became ready: what a host
 -- runs in its loop. `opts` is engine:step's: {budget_ms = n} bounds the work, for hosts that draw frames.
 -- Raises what a waiter raises that a host runs in its wake; the others who wait for that token, and the tokens behind
 -- it, come with the next pump.
 function wait.pump(seconds, opts)
-  if taken < count then take() end
-  if waking and not parked[waking] then waking = false end
-  if waking or head <= tail then seconds = 0 end
-  ready = core.engine():step(seconds, opts)
-  taken, count = 0, #ready
-  if count == 1 and not waking and head > tail then -- mostly one comes at a time
-    waking, taken, ready[1] = ready[1], 1, nil
-  else
-    take()
-  end
-  while waking or head <= tail do
-    if not waking then
-      waking = news[head]
-      news[head], head = nil, head + 1
-    end
-    local token = waking
-    wait.wake(token) -- a coroutine that runs now may pump again, and then takes what is left
-    if rawequal(waking, token) then waking = false end
+  local engine = core.engine()
+  core.turn(engine, seconds, opts)
+  local token, again = core.ready(engine)
+  while token do -- a coroutine that runs now may pump again, and then takes what is left
+    if not parked[token] and blocked[token] == nil and not host then early[token] = true
+    elseif not again or parked[token] then wait.wake(token) end
+    token, again = core.ready(engine, token)
   end
 end
 
@@ -116,6 +92,10 @@ function wait.block(token, seconds)
   local deadline = seconds and wait.now() + seconds
   local left = seconds
   blocked[token] = false
+  if early[token] then
+    early[token], blocked[token] = nil, nil
+    return true
+  end
   repeat
     wait.pump(left and left < SIGNAL and left or SIGNAL)
     if blocked[token] ~= false then -- nil: a finalizer, or a host, has blocked on it meanwhile

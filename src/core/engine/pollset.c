@@ -39,6 +39,7 @@ struct pollset {
   size_t cap;
   uint32_t lap;              /* counts up when one is served a second time */
   struct news *first, *last; /* those with news */
+  unsigned turn;
   int fd;
 };
 
@@ -272,6 +273,7 @@ int pollset_one(struct pollset *p, int *lap, struct err *e) {
 void pollset_news(struct pollset *p, struct news *n) {
   if (n->queued) return;
   n->queued = 1;
+  n->turn = p->turn;
   n->prev = p->last;
   n->next = NULL;
   if (p->last != NULL) p->last->next = n;
@@ -299,4 +301,14 @@ struct news *pollset_ready(struct pollset *p) {
 /* True when pollset_ready has one. */
 int pollset_has_news(const struct pollset *p) {
   return p->first != NULL;
+}
+
+/* Counts up; what is in the list is of an earlier turn from now on. */
+void pollset_turn(struct pollset *p) {
+  p->turn++;
+}
+
+/* The list is in the order of turns. */
+struct news *pollset_told(struct pollset *p) {
+  return p->first != NULL && p->first->turn != p->turn ? pollset_ready(p) : NULL;
 }

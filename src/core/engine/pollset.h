@@ -24,6 +24,7 @@ struct news {
   void *owner;              /* whom it is for: a token of the caller's */
   struct news *prev, *next;
   int queued;
+  unsigned turn;            /* in which it got them */
 };
 
 /* A pollset that watches nothing, or NULL and *e. */
@@ -56,6 +57,10 @@ void pollset_forget(struct pollset *p, struct news *n);
 /* The first of those with news, taken out; NULL when there is none. */
 struct news *pollset_ready(struct pollset *p);
 int pollset_has_news(const struct pollset *p);
+/* Begins a turn: pollset_told gives those that have news by now, and not what gets them during the turn. */
+void pollset_turn(struct pollset *p);
+/* The first of those, taken out; NULL when there is none. */
+struct news *pollset_told(struct pollset *p);
 
 #pragma GCC visibility pop
 
