@@ -138,10 +138,10 @@ describe("koine", function()
     local lfs, lua = require "lfs", os.getenv "KOINE_LUA" or "lua5.4"
     local here = lfs.currentdir() .. "/"
     local core = search_path(assert(package.searchpath("koine.core", package.cpath)))
-    local function try()
+    local function try(program)
       -- From another folder: paths of the checkout lead nowhere.
-      local pipe = assert(io.popen(("cd '%s' && LUA_PATH='./none/?.lua' LUA_CPATH='./none/?.so' %s bin/koine --version"
-        .. " 2>&1"):format(bench.dir, lua)))
+      local pipe = assert(io.popen(("cd '%s' && LUA_PATH='./none/?.lua' LUA_CPATH='./none/?.so' %s %s --version 2>&1")
+        :format(bench.dir, lua, cli.quote(program or "bin/koine"))))
       local out = pipe:read "a"
       local _, _, code = pipe:close()
       return { code, out }
@@ -154,6 +154,9 @@ describe("koine", function()
       try())
     assert(lfs.link(core, bench.dir .. "/lib/lua/5.4/koine/core.so", true))
     assert.are.same({ 0, "koine " .. koine.version .. "\n" }, try())
+    assert(lfs.mkdir(bench.dir .. "/it's mine"))
+    assert(lfs.link("../bin/koine", bench.dir .. "/it's mine/koine", true))
+    assert.are.same({ 0, "koine " .. koine.version .. "\n" }, try "it's mine/koine")
   end)
 
   it("loads little for --version and --help", function()
