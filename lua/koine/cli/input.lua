@@ -70,15 +70,17 @@ function input.piped(asked)
   return input.as_text(terminal.input and not asked and "" or read("standard input", io.stdin), "standard input")
 end
 
+--- Whether the words of the command line (an array) are "-" alone, which is the standard input, also where that is a
+-- terminal.
+function input.is_asked_for(words) return #words == 1 and words[1] == "-" end
+
 --- Returns the user's message, an array of blocks: the files, the standard input where it is no terminal, the words of
--- the command line. The only word "-" is the standard input, also where that is a terminal. A template (nil: none)
--- makes its question of both texts. Fails as wrong use when there is none.
+-- the command line. A template (nil: none) makes its question of both texts. Fails as wrong use when there is none.
 function input.said_by(args, template)
   local blocks, texts = {}, {}
   for i, path in ipairs(args.file) do blocks[i] = attachment(path) end
-  local words = table.concat(args.prompt, " ")
-  local is_input = words == "-"
-  for _, text in ipairs { input.piped(is_input), not is_input and words or "" } do
+  local is_input = input.is_asked_for(args.prompt)
+  for _, text in ipairs { input.piped(is_input), is_input and "" or table.concat(args.prompt, " ") } do
     if text:find "%S" then texts[#texts + 1] = text end
   end
   if template then

@@ -45,7 +45,7 @@ end
 
 local function agent(command)
   options.model(command)
-  argument(command, "TASK", "The task (else one a line from the standard input; /quit ends).", "prompt"):args "*"
+  argument(command, "TASK", "The task (else, or for -, one a line from the standard input; /quit ends).", "prompt"):args "*"
   option(command, "-C --directory DIR", "The directory to work in (default: this one)."):overwrite(false)
   option(command, "--max-steps N", "The maximum number of model calls of a task (50)."):convert(options.value_of)
   command:flag("-y --yes", "Ask for nothing.")
@@ -61,7 +61,7 @@ end
 
 local function embed(command)
   options.online(command)
-  argument(command, "TEXT", "Texts, each as one argument (else the lines of the standard input)."):args "*"
+  argument(command, "TEXT", "Texts, each as one argument (else, or for -, the lines of the standard input)."):args "*"
   option(command, "-m --model PROVIDER[/MODEL]",
     "The model, or the usual one of a provider (else the first provider with a key and embeddings).")
   option(command, "--dimensions N", "The width of the vectors."):convert(options.value_of)

@@ -90,7 +90,9 @@ function agent.command(args, report)
   local executor <close>, err = koine.executor { workdir = args.directory or "." }
   if not executor then failure.cannot(args.directory or ".", err.message) end
   local self = begin(args, executor)
-  if #args.prompt > 0 then return once(self, input.as_text(table.concat(args.prompt, " "), "the task")) end
+  if #args.prompt > 0 and not input.is_asked_for(args.prompt) then
+    return once(self, input.as_text(table.concat(args.prompt, " "), "the task"))
+  end
   return talk(self, report)
 end
 

@@ -33,9 +33,10 @@ end
 
 -- The texts: an array. Blank lines have no vectors: behind one, lines and vectors no longer stand at the same places.
 local function texts_of(args)
-  if args.text[1] then return args.text end
+  local is_input = input.is_asked_for(args.text)
+  if args.text[1] and not is_input then return args.text end
   local texts, blank, left_out = {}, 0, 0
-  for line in input.piped():gmatch "[^\n]*" do
+  for line in input.piped(is_input):gmatch "[^\n]*" do
     line = line:gsub("\r$", "")
     if line:find "%S" then
       texts[#texts + 1], left_out, blank = line, left_out + blank, 0

@@ -31,7 +31,7 @@ describe("koine agent", function()
   end)
 
   it("remembers from line to line", function()
-    local r = bench.run_there({ "agent", "-C", bench.dir }, { DONE, { content = "Again." } },
+    local r = bench.run_there({ "agent", "-C", bench.dir, "-" }, { DONE, { content = "Again." } },
       { input = "one\n\ntwo\n/quit\n" })
     assert.same({ 0, "It is done.\nAgain.\n", "" }, { r.code, r.out, r.err })
     assert.equal(3, #core.decode(bench.server:requests()[2].body).messages)

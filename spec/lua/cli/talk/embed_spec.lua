@@ -43,7 +43,7 @@ describe("koine embed", function()
   it("says that it left out lines, but not those behind the last", function()
     for text, said in pairs { ["one\n\n \ntwo\n"] = "standard input: blank lines have no vectors; left out: 2\n",
       ["\none"] = "standard input: blank lines have no vectors; left out: 1\n", ["one\r\ntwo\n\n\n"] = "" } do
-      local r = run({ "embed" }, { input = text })
+      local r = run({ "embed", said == "" and "-" or nil }, { input = text })
       assert.are.equal(0, r.code)
       assert.are.equal(said == "" and "" or "koine: " .. said, r.err)
     end
