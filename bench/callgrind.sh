@@ -99,7 +99,7 @@ growth() {
   each 5 25 "$lua" $koine/values.lua render x - @
   say render_200_messages "$all"
   for size in 50 2000; do
-    each 2 12 "$lua" $koine/growth.lua wait x - $size @
+    each 2 102 "$lua" $koine/growth.lua wait x - $size @
     say limiter_wait_$size "$all"
     [ $size = 2000 ] || few_requests=$all
   done
