@@ -68,6 +68,16 @@ describe("pricing.calculate", function()
     close(0.003, cost.total)
   end)
 
+  it("costs nothing where nothing was counted, whatever the price", function()
+    for _, price in ipairs { -1, math.huge, 0 / 0, "x", {} } do
+      local cost = pricing.calculate(usage { input_tokens = 0, output_tokens = 0, cache_read_tokens = 0,
+        cache_creation_tokens = 0 }, { pricing = { input_per_mtok = price, output_per_mtok = price,
+        cache_read_per_mtok = price, cache_write_per_mtok = price } })
+      assert.are.equal("0.0 0.0 0.0 0.0 0.0", table.concat({ cost.input, cost.output, cost.cache_read, cost.cache_write,
+        cost.total }, " "))
+    end
+  end)
+
   it("prices what is written for an hour at its own rate", function()
     local written = usage { cache_creation_tokens = 3000000, cache_creation_1h_tokens = 1000000 }
     assert.is_nil(pricing.calculate(written, { pricing = PRICES }))

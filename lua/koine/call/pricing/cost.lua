@@ -30,13 +30,13 @@ return function(usage, prices)
   if usage.incomplete or usage.unpriced then return nil end
   local open = usage.uncounted or NONE
   local sent, rate = usage.input_tokens, prices.input_per_mtok
-  local input = sent and rate and sent * rate / MILLION or component(sent, rate, true)
+  local input = sent == 0 and 0.0 or sent and rate and sent * rate / MILLION or component(sent, rate, true)
   local got = usage.output_tokens
   rate = prices.output_per_mtok
-  local output = got and rate and got * rate / MILLION or component(got, rate, true)
+  local output = got == 0 and 0.0 or got and rate and got * rate / MILLION or component(got, rate, true)
   local kept = not open.cache_read_tokens and usage.cache_read_tokens or nil
   rate = prices.cache_read_per_mtok
-  local read = kept and rate and kept * rate / MILLION or component(kept, rate)
+  local read = kept == 0 and 0.0 or kept and rate and kept * rate / MILLION or component(kept, rate)
   local write = cache_writes(usage, not open.cache_creation_tokens and usage.cache_creation_tokens or nil, prices)
   if not (input and output and read and write) then return nil end
   return setmetatable({ input = input, output = output, cache_read = read, cache_write = write,
