@@ -281,13 +281,18 @@ local function reauthenticated(call, err)
   return auth.rejected(call.adapter, err, call.credentials)
 end
 
+-- Whether the request still is what went out: it has the caller's tables, which may have changed since.
+local function is_as_sent(call)
+  return (call.adapter:render(call.request, "chat", call.outgoing.codec)) == call.outgoing.body
+end
+
 -- True when the request can do without the part that the provider refused: renders it again without that part, once
 -- for each part in a call, and adds its warnings. The adapter never again sends a part that is always refused.
 local function remedied(call, err)
   if (call.remedies or 0) == 0 then return false end -- fetches have none
   local without, lasts = core.remedy(call.adapter, call.remedies, call.outgoing.codec, err.status_code, err.code,
     err.message)
-  if not without or call.request[without] then return false end
+  if not without or call.request[without] or not is_as_sent(call) then return false end
   call.request[without] = true
   if lasts then
     call.state.without = call.state.without or {}
@@ -301,9 +306,8 @@ end
 -- True when the login module removed what the provider refuses, and the request was rendered again.
 local function relieved(call, err)
   local auth = call.state.auth
-  if not auth or not auth.relieve or not call.outgoing or not auth.relieve(call.adapter, err, call.request) then
-    return false
-  end
+  if not auth or not auth.relieve or not call.outgoing or not is_as_sent(call) then return false end
+  if not auth.relieve(call.adapter, err, call.request) then return false end
   attempt.render(call, call.outgoing.codec)
   return true
 end

@@ -156,6 +156,46 @@ describe("a chat that begins in one step", function()
     end
   end)
 
+  it("is made again though the caller's array is no list any more, and observed", function()
+    for _, observer in ipairs { false, function() end } do
+      local short = pair("anthropic", { observer = observer or nil })
+      warm(short)
+      assert(server:script { { error = { status = 529 } }, { content = "Hello." } })
+      local history = { { role = "user", content = "Hi." } }
+      local sent, _, response = sent_by(function()
+        local stream <close> = assert(short:open(history))
+        history.role = "user"
+        return stream:response()
+      end)
+      assert.are.equal("Hello.", response:text())
+      assert.are.equal(sent[1].body, sent[2].body)
+      slept[1] = nil
+    end
+  end)
+
+  it("is not made again without what was refused where the caller's tables have changed", function()
+    local REFUSED <const> = { error = { status = 400, message = "Unrecognized request argument supplied: seed",
+      param = "seed", code = "unknown_parameter" } }
+    for _, change in ipairs { false, true } do
+      local short = pair "chat"
+      warm(short)
+      assert(server:script { REFUSED, { content = "Hello." } })
+      local history = { { role = "user", content = "Hi." } }
+      local sent, _, response, err = sent_by(function()
+        local stream <close> = assert(short:open(history, { seed = 3 }))
+        if change then history[1].content = "Other words." end
+        return stream:response()
+      end)
+      assert.are.equal(change and 1 or 2, #sent)
+      if change then
+        assert.are.same({ 400, "invalid_request" }, { err.status_code, err.kind })
+        assert(short:chat("Hi.")) -- takes the other answer
+      else
+        assert.are.equal("Hello.", response:text())
+      end
+    end
+  end)
+
   it("makes ids for calls without ids from the history that went out", function()
     local CALL <const> = { type = "tool_use", name = "weather", arguments = { city = "Rome" } }
     local short, ids = pair("gemini"), {}
