@@ -45,7 +45,8 @@ end
 
 local function agent(command)
   options.model(command)
-  argument(command, "TASK", "The task (else, or for -, one a line from the standard input; /quit ends).", "prompt"):args "*"
+  argument(command, "TASK", "The task (else, or for -, one a line from the standard input; /quit ends).", "prompt")
+    :args "*"
   option(command, "-C --directory DIR", "The directory to work in (default: this one)."):overwrite(false)
   option(command, "--max-steps N", "The maximum number of model calls of a task (50)."):convert(options.value_of)
   command:flag("-y --yes", "Ask for nothing.")
