@@ -11,7 +11,7 @@ static const char STATE = 0; /* registry key */
 
 /* The allocator of one state: Lua's own, so a host's limit covers the core too. */
 static struct state *state_new(lua_State *L) {
-  struct state *st = lua_newuserdatauv(L, sizeof *st, 3);
+  struct state *st = lua_newuserdatauv(L, sizeof *st, 4);
   memset(st, 0, sizeof *st);
   st->mem.f = lua_getallocf(L, &st->mem.ud);
   for (int i = 0; i < 2; i++) {
@@ -161,11 +161,15 @@ static int m_events(lua_State *L) {
   return 1;
 }
 
+/* Pushes the token that f_ready gave last and that is not done: its type, LUA_TNIL where there is none. */
+static int push_given(lua_State *L) { return lua_getiuservalue(L, 1, 3); }
+
 /* engine:timeout(): seconds until step must be called though the descriptor is silent; nil: there is no such time. */
 static int m_timeout(lua_State *L) {
   struct state *st = check_state(L);
   check_process(st);
-  double t = st->forked ? 0 : st->engine == NULL ? -1 : engine_timeout(st->engine);
+  int is_due = st->forked || st->orphans > 0 || push_given(L) != LUA_TNIL;
+  double t = is_due ? 0 : st->engine == NULL ? -1 : engine_timeout(st->engine);
   if (t < 0) lua_pushnil(L);
   else lua_pushnumber(L, t);
   return 1;
@@ -220,16 +224,16 @@ static int take_all(lua_State *L) {
     lua_pushnil(L);
     lua_rawseti(L, 1, n);
   }
-  lua_settop(L, 1);
-  return 1;
+  return 0;
 }
 
-/* The first step in a child made by fork: pushes the array of all tokens. Raises on memory; the next step does it then. */
-static void push_all(lua_State *L, struct state *st) {
+/* The first step in a child made by fork: fills the array at the top with all tokens. Raises on memory; the next step does it
+** then. */
+static void fill_with_all(lua_State *L, struct state *st) {
   lua_pushcfunction(L, take_all);
-  lua_getiuservalue(L, 1, 2);
+  lua_pushvalue(L, -2);
   lua_getiuservalue(L, 1, 1);
-  lua_call(L, 2, 1);
+  lua_call(L, 2, 0);
   st->forked = 0;
 }
 
@@ -266,18 +270,20 @@ static int take_step(lua_State *L, struct state *st, int is_due) {
 /* engine:step([seconds [, {budget_ms = n}]]): waits at most so long (nil: until something happens; 0: not at all), does
 ** what there is to do, and returns the array of tokens that became ready (reused by the next step) and true when a
 ** signal cut the wait short. With a budget it works for so many milliseconds after the wait, and ends with the piece of
-** work it is at then; with 0 it does one piece, a descriptor's or a source's. Raises ArgumentError, and when the system fails. */
+** work it is at then; with 0 it does one piece, a descriptor's or a source's. Raises ArgumentError, and when the system
+** fails. */
 static int m_step(lua_State *L) {
   struct state *st = check_state(L);
   int interrupted = take_step(L, st, 0);
-  if (st->forked) push_all(L, st);
-  else push_tokens(L, st->engine);
+  if (st->forked) {
+    lua_getiuservalue(L, 1, 2);
+    fill_with_all(L, st);
+  } else {
+    push_tokens(L, st->engine);
+  }
   lua_pushboolean(L, interrupted);
   return 2;
 }
-
-/* Pushes what is kept of the token that f_ready gave last. */
-static int push_given(lua_State *L) { return lua_getiuservalue(L, 1, 3); }
 
 /* core.turn(engine, seconds, options): a step for who asks core.ready for the tokens, one by one; without a wait while one
 ** that it gave is not done. Raises as step does. */
@@ -287,8 +293,10 @@ static int f_turn(lua_State *L) {
   lua_pop(L, 1);
   take_step(L, st, is_due);
   if (st->forked) {
-    push_all(L, st);
+    lua_newtable(L);
+    fill_with_all(L, st);
     st->orphans = (lua_Integer)lua_rawlen(L, -1);
+    lua_setiuservalue(L, 1, 4);
   }
   pollset_turn(engine_pollset(st->engine));
   return 0;
@@ -298,7 +306,7 @@ static int f_turn(lua_State *L) {
 static int push_ready(lua_State *L, struct state *st) {
   struct news *news;
   if (st->orphans > 0) {
-    lua_getiuservalue(L, 1, 2);
+    lua_getiuservalue(L, 1, 4);
     lua_rawgeti(L, -1, st->orphans);
     lua_pushnil(L);
     lua_rawseti(L, -3, st->orphans--);
@@ -312,9 +320,9 @@ static int push_ready(lua_State *L, struct state *st) {
   return 0;
 }
 
-/* core.ready(engine, done): the next token of this turn, and true where it was given before and is not done: who was told of
-** it raised, or steps the engine within. nil: there is none. `done` is the one before, nil for none. In one call of C, so
-** that nothing that interrupts the caller, a hook say, can lose a token. Raises nothing. */
+/* core.ready(engine, done): the next token of this turn, nil where there is none. `done` is the one before, nil for none: a
+** token is given again, with true, until it is done, as who was told of it may have raised, or step the engine within. In one
+** call of C, so that nothing that interrupts the caller, a hook say, can lose a token. Raises nothing. */
 static int f_ready(lua_State *L) {
   struct state *st = check_state(L);
   lua_settop(L, 2);

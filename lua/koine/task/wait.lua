@@ -20,8 +20,9 @@ local task       -- the task of a scheduler that runs now, or nil
 local parked = setmetatable({}, { __mode = "k" })
 local registered = 0 -- how many waiters came so far; each has its number in `order`
 local blocked = setmetatable({}, { __mode = "k" }) -- token → whether it was woken since a caller blocked on it
--- token → true where it became ready and nobody waited: a hook may pump between a caller's look and its wait.
+-- token → true where it became ready and nobody waited: somebody pumped between a caller's look and its wait.
 local early = setmetatable({}, { __mode = "k" })
+local handed = false -- the token that a host was told of, and has not returned from
 
 --- Seconds of the monotonic clock, the one that deadlines are counted in.
 wait.now = core.monotonic
@@ -65,7 +66,9 @@ function wait.wake(token)
   if blocked[token] == false then
     blocked[token] = true
   elseif host then
+    handed = token
     host.wake(token)
+    handed = false
   end
 end
 
@@ -78,9 +81,11 @@ function wait.pump(seconds, opts)
   local engine = core.engine()
   core.turn(engine, seconds, opts)
   local token, again = core.ready(engine)
-  while token do -- a coroutine that runs now may pump again, and then takes what is left
-    if not parked[token] and blocked[token] == nil and not host then early[token] = true
-    elseif not again or parked[token] then wait.wake(token) end
+  while token do
+    if not parked[token] and blocked[token] == nil then early[token] = true end
+    -- A coroutine that runs now may pump, and gets the same token again, and so does the next pump where this one
+    -- raises. A host that was told of it is not told twice.
+    if not again or token ~= handed or parked[token] or blocked[token] == false then wait.wake(token) end
     token, again = core.ready(engine, token)
   end
 end
@@ -90,14 +95,14 @@ end
 function wait.block(token, seconds)
   if seconds and seconds < 0 then seconds = 0 end -- to the engine less than 0 means no limit
   local deadline = seconds and wait.now() + seconds
-  local left = seconds
+  local left, told = seconds, blocked[token] -- what a block left that broke off
   blocked[token] = false
-  if early[token] then
+  if told or early[token] then
     early[token], blocked[token] = nil, nil
     return true
   end
   repeat
-    wait.pump(left and left < SIGNAL and left or SIGNAL)
+    if blocked[token] == false then wait.pump(left and left < SIGNAL and left or SIGNAL) end
     if blocked[token] ~= false then -- nil: a finalizer, or a host, has blocked on it meanwhile
       blocked[token] = nil
       return true
@@ -108,13 +113,23 @@ function wait.block(token, seconds)
   return false
 end
 
+-- What a host's park returned, which the token's news are no longer early for.
+local function parked_by_host(token, ...)
+  early[token] = nil
+  return ...
+end
+
 -- Suspends the caller, as wait.park says.
 local function park(token, seconds)
+  if early[token] then
+    early[token] = nil
+    return true
+  end
   if task then
     if task:yields() then return task:park(token, seconds) end
   elseif host then
     blocked[token] = nil
-    return host.park(token, seconds)
+    return parked_by_host(token, host.park(token, seconds))
   end
   return wait.block(token, seconds)
 end

@@ -72,6 +72,25 @@ static const char CHUNK[] =
   "    return 1\n"
   "  end)\n"
   "end\n"
+  /* the same, where a host's waiters step the engine themselves while others are not told yet */
+  "function fork_with_host()\n"
+  "  local waiting, told = {}, 0\n"
+  "  koine.set_host { park = function(token) waiting[token] = coroutine.running() return coroutine.yield() end,\n"
+  "    wake = function(token)\n"
+  "      local co = waiting[token]\n"
+  "      waiting[token] = nil\n"
+  "      if co then assert(coroutine.resume(co, true)) end\n"
+  "    end }\n"
+  "  for _ = 1, 4 do coroutine.wrap(function()\n"
+  "    says(assert(big:open 'Hi'):response())\n"
+  "    told = told + 1\n"
+  "    for _, token in ipairs((koine.engine():step(0))) do koine.wake(token) end\n"
+  "  end)() end\n"
+  "  if not fork() then return 0 end\n"
+  "  while koine.engine():timeout() do koine.pump(0) end\n"
+  "  koine.set_host(nil)\n"
+  "  return told == 4 and 1 or 0\n"
+  "end\n"
   "function close(how)\n"
   "  if how == 0 then silent:close() stream:close() cat:close() line:close()\n"
   "  else silent, stream, cat, line = nil collectgarbage() collectgarbage() end\n"
@@ -153,6 +172,19 @@ static void test_fork_within_run(void) {
   lua_close(L);
 }
 
+static void test_fork_with_host(void) {
+  lua_State *L = state_with(CHUNK, "=fork", provider.port);
+  lua_register(L, "fork", f_fork);
+  lua_getglobal(L, "fork_with_host");
+  int status = lua_pcall(L, 0, 1, 0);
+  if (within == 0) {
+    if (status != LUA_OK) fprintf(stderr, "  child: %s\n", luaL_tolstring(L, -1, NULL));
+    _exit(status != LUA_OK || lua_tointeger(L, -1) != 1);
+  }
+  CHECK(status == LUA_ERRRUN && strstr(lua_tostring(L, -1), "enough") != NULL);
+  lua_close(L);
+}
+
 /* A parent that ends first: its connections close though the child lives. */
 static void test_end_of_parent(void) {
   int gate[2], done[2];
@@ -198,6 +230,7 @@ int main(void) {
   test_work_under_way(CHILD_ENDS, 0);
   for (int i = 1; i <= 7; i++) test_work_under_way(CHILD_READS, i);
   test_fork_within_run();
+  test_fork_with_host();
   CHECK(open_descriptors() == own);
   provider_stop(&provider);
   return test_done("fork");
