@@ -267,6 +267,14 @@ static int take_step(lua_State *L, struct state *st, int is_due) {
   return interrupted;
 }
 
+/* Moves the token that core.ready gave and was not told is done behind the array at the top: who steps the engine takes it. */
+static void add_given(lua_State *L) {
+  if (push_given(L) != LUA_TNIL) lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+  else lua_pop(L, 1);
+  lua_pushnil(L);
+  lua_setiuservalue(L, 1, 3);
+}
+
 /* engine:step([seconds [, {budget_ms = n}]]): waits at most so long (nil: until something happens; 0: not at all), does
 ** what there is to do, and returns the array of tokens that became ready (reused by the next step) and true when a
 ** signal cut the wait short. With a budget it works for so many milliseconds after the wait, and ends with the piece of
@@ -281,6 +289,7 @@ static int m_step(lua_State *L) {
   } else {
     push_tokens(L, st->engine);
   }
+  add_given(L);
   lua_pushboolean(L, interrupted);
   return 2;
 }

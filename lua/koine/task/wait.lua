@@ -63,9 +63,8 @@ function wait.wake(token)
       waiter = parked[token]
     until not waiter or waiter.order > last
   end
-  if blocked[token] == false then
-    blocked[token] = true
-  elseif host then
+  if blocked[token] == false then blocked[token] = true end
+  if host then
     handed = token
     host.wake(token)
     handed = false
@@ -82,10 +81,11 @@ function wait.pump(seconds, opts)
   core.turn(engine, seconds, opts)
   local token, again = core.ready(engine)
   while token do
-    if not parked[token] and blocked[token] == nil then early[token] = true end
+    if not parked[token] then early[token] = true end
     -- A coroutine that runs now may pump, and gets the same token again, and so does the next pump where this one
     -- raises. A host that was told of it is not told twice.
-    if not again or token ~= handed or parked[token] or blocked[token] == false then wait.wake(token) end
+    if not again or token ~= handed or parked[token] or blocked[token] == false then wait.wake(token)
+    else handed = false end
     token, again = core.ready(engine, token)
   end
 end
@@ -104,7 +104,7 @@ function wait.block(token, seconds)
   repeat
     if blocked[token] == false then wait.pump(left and left < SIGNAL and left or SIGNAL) end
     if blocked[token] ~= false then -- nil: a finalizer, or a host, has blocked on it meanwhile
-      blocked[token] = nil
+      early[token], blocked[token] = nil, nil
       return true
     end
     left = deadline and deadline - wait.now()
@@ -121,7 +121,7 @@ end
 
 -- Suspends the caller, as wait.park says.
 local function park(token, seconds)
-  if early[token] then
+  if early[token] and not (task and task.cancelled) then
     early[token] = nil
     return true
   end
@@ -152,7 +152,10 @@ end
 --- The functions koine.park, koine.block and koine.wake: park, block and wake with their arguments checked. `token` is
 -- any table of the caller's own, `seconds` a number or nil (no limit). Raise an ArgumentError for others.
 wait.public = { park = checked(function(...) return wait.park(...) end), block = checked(wait.block),
-  wake = checked(wait.wake) }
+  wake = checked(function(token)
+    if type(token) == "userdata" and not parked[token] then early[token] = true end -- which engine:step gave
+    return wait.wake(token)
+  end) }
 
 --- Whether park would suspend the caller, and let others go on, rather than block.
 function wait.suspends()

@@ -100,12 +100,11 @@ describe("wait", function()
     end)
 
     it("wakes others while a caller blocks", function()
-      local mine, other, woken = {}, {}, {}
+      local mine, other, woken = { "mine" }, { "other" }, {}
       scripted { { ready = { other } }, { ready = { mine } } }
       wait.set_host { park = function() end, wake = function(token) woken[#woken + 1] = token end }
       assert.is_true(wait.block(mine))
-      assert.are.equal(1, #woken)
-      assert.are.equal(other, woken[1])
+      assert.are.same({ other, mine }, woken) -- the host may have a waiter for that one, too
     end)
 
     it("wakes a token that a caller made up; plain Lua has no coroutine to wake", function()

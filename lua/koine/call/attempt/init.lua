@@ -281,9 +281,12 @@ local function reauthenticated(call, err)
   return auth.rejected(call.adapter, err, call.credentials)
 end
 
--- Whether the request still is what went out: it has the caller's tables, which may have changed since.
+-- Whether the request still is what went out: it has the caller's tables, which may have changed since, into what
+-- cannot be sent even.
 local function is_as_sent(call)
-  return (call.adapter:render(call.request, "chat", call.outgoing.codec)) == call.outgoing.body
+  local adapter, outgoing = call.adapter, call.outgoing
+  local rendered, body = pcall(adapter.render, adapter, call.request, "chat", outgoing.codec)
+  return rendered and body == outgoing.body
 end
 
 -- True when the request can do without the part that the provider refused: renders it again without that part, once
