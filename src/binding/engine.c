@@ -227,8 +227,7 @@ static int take_all(lua_State *L) {
   return 0;
 }
 
-/* The first step in a child made by fork: fills the array at the top with all tokens. Raises on memory; the next step does it
-** then. */
+/* The first step in a forked child: fills the array at the top with all tokens. Raises on memory; the next step does it. */
 static void fill_with_all(lua_State *L, struct state *st) {
   lua_pushcfunction(L, take_all);
   lua_pushvalue(L, -2);

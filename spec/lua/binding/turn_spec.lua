@@ -53,6 +53,20 @@ describe("the engine's news", function()
     for _, stream in ipairs(streams) do assert.are.equal(TEXT, read(stream)) end
   end)
 
+  it("is a step's, where a pump has not done it", function()
+    local engine, stream = core.engine(), open(1)[1]
+    assert.is_false(stream:poll())
+    local given
+    repeat
+      core.turn(engine)
+      given = core.ready(engine)
+    until given
+    local tokens, found = engine:step(0), false
+    for _, token in ipairs(tokens) do found = found or token == given end
+    assert.is_true(found)
+    assert.are.equal(TEXT, read(stream))
+  end)
+
   it("is not lost where a hook pumps between its instructions", function()
     for every = 1, 40 do
       local streams, inside = open(6), false

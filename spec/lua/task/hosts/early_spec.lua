@@ -43,4 +43,43 @@ describe("news between a look and a wait", function()
       assert.are.equal(("word "):rep(20), text)
     end)
   end
+
+  it("does not keep a cancelled task from ending at its next wait", function()
+    local claude = koine.anthropic { model = "claude-sonnet-4-5", base_url = server.url, key = "test-key",
+      retry = false }
+    assert(server:script { { content = ("word "):rep(50), chunk = 5, fault = { stall_after = 600 } } })
+    local went_on = false
+    koine.run(function()
+      local stream <close> = assert(claude:open "Hi.")
+      local task
+      task = koine.spawn(function()
+        while stream:poll() ~= false do end
+        repeat koine.pump(1) until stream:stats().bytes > 600
+        task:cancel()
+        koine.park(stream, 1)
+        went_on = true
+      end)
+      task:wait()
+    end)
+    assert.is_false(went_on)
+  end)
+
+  it("tells a host's coroutine what a caller that blocks waits for, too", function()
+    local waiting = {}
+    koine.set_host { suspends = coroutine.isyieldable, park = function(token, seconds)
+      if not coroutine.isyieldable() then return koine.block(token, seconds) end
+      waiting[token] = coroutine.running()
+      return coroutine.yield()
+    end, wake = function(token)
+      local co = waiting[token]
+      waiting[token] = nil
+      if co then assert(coroutine.resume(co, true)) end
+    end }
+    local program = assert(koine.process.open { "sh", "-c", "sleep 0.2; echo line; sleep 0.1; exit 3" })
+    local line
+    coroutine.wrap(function() line = program:line() end)()
+    assert.are.equal(3, assert(program:result()).code)
+    assert.are.equal("line", line)
+    koine.set_host(nil)
+  end)
 end)
