@@ -45,7 +45,9 @@ build = {
       sources = {
         -- generated: sources
         "src/binding/adapter.c",
-        "src/binding/engine.c",
+        "src/binding/engine/engine.c",
+        "src/binding/engine/news.c",
+        "src/binding/engine/state.c",
         "src/binding/error.c",
         "src/binding/files/file.c",
         "src/binding/files/log.c",

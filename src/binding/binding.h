@@ -60,7 +60,6 @@ struct state {
   struct scratch scratch[2];/* [1]: within finalizers, which run in the middle of a function that uses [0] */
   int offline, closed;
   int forked;               /* the engine was a parent's, and nobody who waits for it knows */
-  lua_Integer orphans;      /* of those, who are still to be told */
 };
 
 /* Returns the core's data of this Lua state; pushes it when `push` is set. Raises on memory. */
@@ -288,7 +287,8 @@ void push_headers(lua_State *L, const struct header *v, size_t n);
 /* Sets the bytes sent, in a field of this name, connection ("new", "reused"), dns, connect, tls and first_byte of the table
 ** on top, each unless it is unknown. */
 void set_route(lua_State *L, const struct route *r, const char *sent);
-/* Pushes what records tell of a transfer, a table with room for more: bytes_received, and what set_route sets, with bytes_sent. */
+/* Pushes what records tell of a transfer, a table with room for more: bytes_received, and what set_route sets, the bytes
+** sent as bytes_sent. */
 void push_figures(lua_State *L, const struct transfer_stats *s);
 /* Reads a chat's request and what its answer has to go by into *r and *spec, which holds zeros, from the table at idx: see
 ** lua/koine/call/adapter.lua. Strings are borrowed from values that it leaves on the stack. Raises ArgumentError. */

@@ -330,13 +330,13 @@ static void test_news(const struct mem *m) {
   CHECK(!pollset_has_news(p));
   /* in turns */
   pollset_news(p, &n[0]);
-  CHECK(pollset_told(p) == NULL);
-  pollset_turn(p);
+  CHECK(pollset_ready_in_turn(p) == NULL);
+  pollset_begin_turn(p);
   pollset_news(p, &n[1]);
   pollset_news(p, &n[0]); /* had some before */
-  CHECK(pollset_told(p) == &n[0] && pollset_told(p) == NULL && pollset_has_news(p));
-  pollset_turn(p);
-  CHECK(pollset_told(p) == &n[1] && pollset_told(p) == NULL && !pollset_has_news(p));
+  CHECK(pollset_ready_in_turn(p) == &n[0] && pollset_ready_in_turn(p) == NULL && pollset_has_news(p));
+  pollset_begin_turn(p);
+  CHECK(pollset_ready_in_turn(p) == &n[1] && pollset_ready_in_turn(p) == NULL && !pollset_has_news(p));
   pollset_free(p);
 }
 

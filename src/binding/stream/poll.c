@@ -4,7 +4,8 @@
 */
 #include "stream.h"
 
-/* Upvalues of the functions that make deltas: an iterator's stream, nil for others; a table of the words that deltas need. Finding them by name takes longer than parsing a delta. */
+/* Upvalues of the functions that make deltas: an iterator's stream, nil for others; a table of the words that deltas need.
+** Finding them by name takes longer than parsing a delta. */
 enum { UP_STREAM = 1, UP_WORDS, UP_PROCEED };
 
 /* The places of the words in that table: "type", then of each type of delta its name and those of its fields. */

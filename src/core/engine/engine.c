@@ -57,7 +57,8 @@ int engine_forked(const struct engine *g) {
 /* KIND_CANCELLED, with the reason. */
 void engine_explain(const struct engine *g, struct err *e) {
   err_clear(e);
-  err_set(e, KIND_CANCELLED, g->forked ? "the engine belongs to the process that this one was forked from" : "the engine was closed");
+  err_set(e, KIND_CANCELLED, "%s", g->forked ? "the engine belongs to the process that this one was forked from"
+                                             : "the engine was closed");
 }
 
 /* Orphans the sources while the pollset is still there. NULL is fine. */

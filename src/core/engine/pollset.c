@@ -39,7 +39,7 @@ struct pollset {
   size_t cap;
   uint32_t lap;              /* counts up when one is served a second time */
   struct news *first, *last; /* those with news */
-  unsigned turn;
+  unsigned turn;             /* counts up */
   int fd;
 };
 
@@ -304,11 +304,11 @@ int pollset_has_news(const struct pollset *p) {
 }
 
 /* Counts up; what is in the list is of an earlier turn from now on. */
-void pollset_turn(struct pollset *p) {
+void pollset_begin_turn(struct pollset *p) {
   p->turn++;
 }
 
 /* The list is in the order of turns. */
-struct news *pollset_told(struct pollset *p) {
+struct news *pollset_ready_in_turn(struct pollset *p) {
   return p->first != NULL && p->first->turn != p->turn ? pollset_ready(p) : NULL;
 }

@@ -57,10 +57,10 @@ void pollset_forget(struct pollset *p, struct news *n);
 /* The first of those with news, taken out; NULL when there is none. */
 struct news *pollset_ready(struct pollset *p);
 int pollset_has_news(const struct pollset *p);
-/* Begins a turn: pollset_told gives those that have news by now, and not what gets them during the turn. */
-void pollset_turn(struct pollset *p);
+/* Begins a turn: pollset_ready_in_turn gives those that have news by now, and not what gets them during the turn. */
+void pollset_begin_turn(struct pollset *p);
 /* The first of those, taken out; NULL when there is none. */
-struct news *pollset_told(struct pollset *p);
+struct news *pollset_ready_in_turn(struct pollset *p);
 
 #pragma GCC visibility pop
 

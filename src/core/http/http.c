@@ -59,12 +59,12 @@ static void on_socket(void *ud, int fd, int events) {
   act(ud, fd, events & POLLSET_ERR ? 0 : bits);
 }
 
-/* Their last bytes often are there when the next request begins, and nobody has looked since. An act may end, and free, any
-** released transfer, so the sockets are gathered before the first. */
-void http_take_rests(struct http *http) {
-  int fd[RESTS_MAX];
+/* The last bytes of a released transfer often are there when the next request begins, and nobody has looked since. Reading
+** one may end, and free, any of them, so the sockets are gathered first. */
+void http_read_released(struct http *http) {
+  int fd[RELEASED_MAX];
   size_t n = 0;
-  for (struct transfer *t = http->all; t != NULL && n < RESTS_MAX; t = t->next)
+  for (struct transfer *t = http->all; t != NULL && n < RELEASED_MAX; t = t->next)
     if (t->released && t->port != 0 && (fd[n] = socket_at(http, t->port)) >= 0) n++;
   while (n > 0) act(http, fd[--n], CURL_CSELECT_IN);
 }

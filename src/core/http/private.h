@@ -1,9 +1,9 @@
 /*
-** private.h: what the files of the http room share. Each calls only those before it, in this order: library.c (which
-** libcurl is running), tls.c (what OpenSSL is asked without libcurl), failure.c (why a transfer fails), request.c
-** (checks and libcurl's options), deadline.c (heap of deadlines), head.c (status and headers), socket.c (connections),
-** transfer.c (body, end, reading), recording/play.c (answers that were recorded), http.c (multi, source), start.c (how a transfer begins), link.c (connections without a
-** request).
+** private.h: what the files of the http room share. Each calls only those before it, in this order: library.c (which libcurl
+** is running), tls.c (what OpenSSL is asked without libcurl), failure.c (why a transfer fails), request.c (checks and
+** libcurl's options), deadline.c (heap of deadlines), head.c (status and headers), socket.c (connections), transfer.c (body,
+** end, reading), recording/play.c (answers that were recorded), http.c (multi, source), start.c (how a transfer begins),
+** link.c (connections without a request).
 */
 #ifndef KOINE_HTTP_PRIVATE_H
 #define KOINE_HTTP_PRIVATE_H
@@ -18,7 +18,7 @@
 #define READ_MAX 4096        /* bytes that libcurl reads at once */
 #define LINK_READ_MAX 16384  /* the same of a link: a record of TLS */
 #define INFLATED_MAX (READ_MAX * 1032ul) /* what so many bytes may become: deflate's best */
-#define RESTS_MAX 8          /* connections that are read before a request begins */
+#define RELEASED_MAX 8       /* released transfers that are read before a request begins */
 #define HEAD_MAX (256u << 10) /* default of head_max */
 
 /* A socket that libcurl has open, the port of this end (0: not asked yet), whether a request on it came to no good end (what
@@ -196,7 +196,7 @@ void play_on(struct transfer *t, double now);
 /* Sees to it that there is a multi: 0, or -1 (memory). */
 int http_ensure(struct http *http);
 /* Has released transfers take what has come, so that connections whose answer is whole serve the next request. */
-void http_take_rests(struct http *http);
+void http_read_released(struct http *http);
 
 #pragma GCC visibility pop
 

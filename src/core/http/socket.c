@@ -55,15 +55,18 @@ curl_socket_t socket_on_open(void *ud, curlsocktype purpose, struct curl_sockadd
   return CURL_SOCKET_BAD;
 }
 
-int socket_is_listed(const struct http *http, int fd) {
+/* The entry of a descriptor; NULL: none. */
+static struct socket *find(const struct http *http, int fd) {
   for (size_t i = http->socket_n; i > 0; i--)
-    if (http->sockets[i - 1].fd == fd) return 1;
-  return 0;
+    if (http->sockets[i - 1].fd == fd) return &http->sockets[i - 1];
+  return NULL;
 }
 
+int socket_is_listed(const struct http *http, int fd) { return find(http, fd) != NULL; }
+
 void socket_link(struct http *http, int fd) {
-  for (size_t i = 0; i < http->socket_n; i++)
-    if (http->sockets[i].fd == fd) http->sockets[i].linked = 1;
+  struct socket *s = find(http, fd);
+  if (s != NULL) s->linked = 1;
 }
 
 /* libcurl closes a link's socket by itself: before anything was read or written there, it takes the connection for an idle
@@ -84,13 +87,12 @@ static void lose_link(struct http *http, int fd) {
 /* CURLOPT_CLOSESOCKETFUNCTION: of connections too, which outlive their transfers. */
 int socket_on_close(void *ud, curl_socket_t fd) {
   struct http *http = ud;
-  for (size_t i = 0; i < http->socket_n; i++)
-    if (http->sockets[i].fd == fd) {
-      if (http->sockets[i].linked) lose_link(http, fd);
-      pollset_remove(http->poll, fd);
-      http->sockets[i] = http->sockets[--http->socket_n];
-      break;
-    }
+  struct socket *s = find(http, fd);
+  if (s != NULL) {
+    if (s->linked) lose_link(http, fd);
+    pollset_remove(http->poll, fd);
+    *s = http->sockets[--http->socket_n];
+  }
   return close(fd);
 }
 

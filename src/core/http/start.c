@@ -90,7 +90,7 @@ static int launch(struct transfer *t, const struct http_request *r, struct err *
     enter(t);
     return 0;
   }
-  if (http->flying > (size_t)http->active) http_take_rests(http);
+  if (http->flying > (size_t)http->active) http_read_released(http);
   if (http_ensure(http) < 0) return err_memory(e);
   if ((t->easy = new_handle(http)) == NULL) return err_memory(e);
   if (request_apply(t, r, e) == 0 && bind_callbacks(t) == 0 && curl_multi_add_handle(http->multi, t->easy) == CURLM_OK) {

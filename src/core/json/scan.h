@@ -36,7 +36,7 @@ static inline int scan_block(const char *p) {
 }
 #endif
 
-/* The top bits of the special bytes among the eight at p. A borrow runs upwards only: the lowest is exact, and none is missed. */
+/* The top bits of the special bytes among the eight at p. A borrow runs upwards only: the lowest is exact, none is missed. */
 static inline uint64_t scan_word(const char *p) {
   uint64_t w;
   memcpy(&w, p, 8);
