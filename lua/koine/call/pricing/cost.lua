@@ -25,18 +25,12 @@ local function cache_writes(usage, all, prices)
 end
 
 --- The cost of a usage at prices, both tables: a usage_cost record, nil where it is not known.
--- Mostly count and price are known: their product needs no call.
 return function(usage, prices)
   if usage.incomplete or usage.unpriced then return nil end
+  local input = component(usage.input_tokens, prices.input_per_mtok, true)
+  local output = component(usage.output_tokens, prices.output_per_mtok, true)
   local open = usage.uncounted or NONE
-  local sent, rate = usage.input_tokens, prices.input_per_mtok
-  local input = sent == 0 and 0.0 or sent and rate and sent * rate / MILLION or component(sent, rate, true)
-  local got = usage.output_tokens
-  rate = prices.output_per_mtok
-  local output = got == 0 and 0.0 or got and rate and got * rate / MILLION or component(got, rate, true)
-  local kept = not open.cache_read_tokens and usage.cache_read_tokens or nil
-  rate = prices.cache_read_per_mtok
-  local read = kept == 0 and 0.0 or kept and rate and kept * rate / MILLION or component(kept, rate)
+  local read = component(not open.cache_read_tokens and usage.cache_read_tokens or nil, prices.cache_read_per_mtok)
   local write = cache_writes(usage, not open.cache_creation_tokens and usage.cache_creation_tokens or nil, prices)
   if not (input and output and read and write) then return nil end
   return setmetatable({ input = input, output = output, cache_read = read, cache_write = write,
