@@ -20,7 +20,7 @@ local task       -- the task of a scheduler that runs now, or nil
 local parked = setmetatable({}, { __mode = "k" })
 local registered = 0 -- how many waiters came so far; each has its number in `order`
 local blocked = setmetatable({}, { __mode = "k" }) -- token → whether it was woken since a caller blocked on it
--- token → true where it became ready and nobody waited: somebody pumped between a caller's look and its wait.
+-- token → true where it became ready while nobody was parked: somebody may pump between a caller's look and its park.
 local early = setmetatable({}, { __mode = "k" })
 local handed = false -- the token that a host was told of, and has not returned from
 
@@ -95,14 +95,14 @@ end
 function wait.block(token, seconds)
   if seconds and seconds < 0 then seconds = 0 end -- to the engine less than 0 means no limit
   local deadline = seconds and wait.now() + seconds
-  local left, told = seconds, blocked[token] -- what a block left that broke off
+  local left = seconds
   blocked[token] = false
-  if told or early[token] then
+  if early[token] then
     early[token], blocked[token] = nil, nil
     return true
   end
   repeat
-    if blocked[token] == false then wait.pump(left and left < SIGNAL and left or SIGNAL) end
+    wait.pump(left and left < SIGNAL and left or SIGNAL)
     if blocked[token] ~= false then -- nil: a finalizer, or a host, has blocked on it meanwhile
       early[token], blocked[token] = nil, nil
       return true
@@ -113,7 +113,7 @@ function wait.block(token, seconds)
   return false
 end
 
--- What a host's park returned, which the token's news are no longer early for.
+-- Returns what a host's park returned; the news of the token that came meanwhile were its.
 local function parked_by_host(token, ...)
   early[token] = nil
   return ...
@@ -153,7 +153,7 @@ end
 -- any table of the caller's own, `seconds` a number or nil (no limit). Raise an ArgumentError for others.
 wait.public = { park = checked(function(...) return wait.park(...) end), block = checked(wait.block),
   wake = checked(function(token)
-    if type(token) == "userdata" and not parked[token] then early[token] = true end -- which engine:step gave
+    if type(token) == "userdata" and not parked[token] then early[token] = true end -- one that engine:step gave
     return wait.wake(token)
   end) }
 

@@ -212,7 +212,7 @@ end
 -- Hands over the records that wait.
 function drain(hook)
   hook.draining = true
-  while hook.waiting[1] and not hook.busy do deliver(hook, table.remove(hook.waiting, 1)) end
+  while hook.waiting[1] do deliver(hook, table.remove(hook.waiting, 1)) end
   hook.waiting, hook.draining = nil, nil
 end
 
