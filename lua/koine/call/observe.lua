@@ -73,9 +73,8 @@ function observe.chat(call)
   local request, state = call.request, call.state
   local messages, thinking = call.messages or request.messages, request.thinking
   local amend = hook.content and hook.content.messages and function(span, record)
-    local list = type(messages) == "string" and check.messages(messages) or messages
-    record.content = span:captured({ system = request.system, messages = list, tools = request.tools },
-      given_key(call))
+    record.content = span:captured({ system = request.system, messages = check.message_list(messages),
+      tools = request.tools }, given_key(call))
   end
   local fields = { provider = state.row.name, model = state.model, stream = call.streaming,
     max_tokens = request.max_tokens, temperature = request.temperature, top_p = request.top_p,

@@ -337,11 +337,16 @@ function check.options(members, settings)
   end
 end
 
---- The array of messages that the argument `messages` of a call stands for: a new one for a string, which is one
--- message of the user, else `given` itself. Raises an ArgumentError for what can be no list; the core checks each of
--- them.
-function check.messages(given)
+--- The array of messages that the argument `messages` of a call stands for, which was checked before: a new one for a
+-- string, which is one message of the user, else `given` itself.
+function check.message_list(given)
   if type(given) == "string" then return { { role = "user", content = given } } end
+  return given
+end
+
+--- The same of what was not: raises an ArgumentError for what can be no list; the core checks each message.
+function check.messages(given)
+  if type(given) == "string" then return check.message_list(given) end
   if type(given) ~= "table" then check.refuse("messages", "string or array of messages", given) end
   if given.role ~= nil then core.raise_argument("messages", "array of messages", "a single message") end
   return given

@@ -81,7 +81,7 @@ local function whole_request(call)
   local request, messages = {}, call.messages
   if not messages then return call.request end
   for name, value in next, call.request do request[name] = value end
-  request.messages = type(messages) == "string" and check.messages(messages) or messages
+  request.messages = check.message_list(messages)
   return request
 end
 
