@@ -157,6 +157,8 @@ SCRIPT
         ["answers%[1%]%.content%[1%]%.name: a string"] = { { content = { { type = "tool_use" } } } },
         ["answers%[1%]%.fault%.split_at"] = { { content = "x", fault = { split_at = { 3, 2 } } } },
         ["answers%[1%]%.fault: unknown field"] = { { content = "x", fault = { stall = 1 } } },
+        ['answers%[1%]%.content%[1%]: unknown field "input"'] = { { content = { { type = "tool_use", name = "add",
+          input = { a = 1 } } } } },
         ["answers%[1%]%.replay"] = { { replay = "/nonexistent/recording.json" } },
         ["answers%[1%]%.embeddings: true expected"] = { { embeddings = { { 1, 2 } } } },
         ["answers%[1%]%.usage%.input_tokens"] = { { content = "x", usage = { input_tokens = -1 } } },

@@ -33,6 +33,8 @@ local OPTIONAL = {
   thinking = { signature = "string" },
   tool_use = { id = "string", arguments = "table", arguments_json = "string" },
 }
+-- What blocks of a Response have beside these; the server plays nothing of it but opaque blocks.
+local OTHER = set "type provider_data raw citations logprobs arguments_error output"
 
 local function known(path, t, names)
   if type(t) ~= "table" then
@@ -41,6 +43,16 @@ local function known(path, t, names)
   for key in pairs(t) do
     if not names[key] then
       return ("%s: unknown field %q"):format(path, tostring(key))
+    end
+  end
+end
+
+-- The problem with a field that no block of this type has, or nil.
+local function check_block_fields(at, block)
+  local optional = OPTIONAL[block.type] or {}
+  for field in pairs(block) do
+    if not (BLOCKS[block.type][field] or optional[field] or OTHER[field]) then
+      return ("%s: unknown field %q"):format(at, tostring(field))
     end
   end
 end
@@ -87,7 +99,7 @@ local function check_content(path, content)
         return ("%s.%s: a %s expected"):format(at, field, kind)
       end
     end
-    local problem = check_optional(at, block)
+    local problem = check_block_fields(at, block) or check_optional(at, block)
     if problem then
       return problem
     end
