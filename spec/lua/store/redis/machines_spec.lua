@@ -35,6 +35,13 @@ local function read_log(texts)
   return log
 end
 
+-- A lease without an answer may have renewed what its owner held, and for a shorter time.
+local function shorten(holdings_of_name, owner, till)
+  for _, one in pairs(holdings_of_name or {}) do
+    if one.owner == owner then one.till = math.min(one.till, till) end
+  end
+end
+
 -- Each holding of a name, {fence, name, owner, from, granted, till}, sorted by fence; a fence that came several times
 -- is one holding, renewed. It was granted between `from` and `granted`, and ended at `till` or later.
 local function holdings(log)
@@ -51,9 +58,16 @@ local function holdings(log)
     one.till = start + ttl -- the last renewal counts, also a shorter one
     return one
   end
-  for _, line in ipairs(log.lease) do
-    local one = add(line[1], line[2], line.start, line[3], line[4])
-    one.granted = math.min(one.granted, line.finish)
+  local leases = table.move(log.lease, 1, #log.lease, 1, {})
+  table.move(log.unsure, 1, #log.unsure, #leases + 1, leases)
+  table.sort(leases, function(a, b) return a.finish < b.finish end)
+  for _, line in ipairs(leases) do
+    if line.what == "unsure" then
+      shorten(by_name[line[1]], line[4], line.start + line[3])
+    else
+      local one = add(line[1], line[2], line.start, line[3], line[4])
+      one.granted = math.min(one.granted, line.finish)
+    end
   end
   for _, line in ipairs(log.claimed) do
     local one = add(line[1], line[2], line.start, line[5], line[6])

@@ -41,7 +41,8 @@ end
 function steps.lease()
   local key, ttl = "l" .. math.random(2), math.random(1, 5) / 50
   local start = wait.now()
-  local fence = store:lease(key, number, ttl)
+  local fence = store:lease(key, number, ttl) -- nil: the server may have done it
+  if fence == nil then log("unsure", start, key, "none", ttl, number) end
   if not fence then return end
   log("lease", start, key, fence, ttl, number)
   if math.random(2) == 1 then wait.sleep(math.random() * ttl * 2) end
