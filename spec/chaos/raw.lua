@@ -65,7 +65,7 @@ local function chunk(bytes, extension) return ("%x%s\r\n%s\r\n"):format(#bytes, 
 
 local function redirect(status)
   return function(conn, request)
-    conn:finish(head(request, ("location: http://127.0.0.1:%d/elsewhere\r\ncontent-length: 0\r\n\r\n")
+    conn:send(head(request, ("location: http://127.0.0.1:%d/elsewhere\r\ncontent-length: 0\r\n\r\n")
       :format(decoy_port), status .. " Over there"))
   end
 end
