@@ -2,6 +2,7 @@
 ** io.c: reading and writing descriptors to the end. Owns nothing. Failure: a word for it, or -1, and errno.
 */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -23,6 +24,28 @@ static void watch_forks(void) { forks_count = pthread_atfork(NULL, NULL, in_chil
 unsigned io_process(void) {
   pthread_once(&fork_once, watch_forks);
   return forks_count ? atomic_load_explicit(&forks, memory_order_relaxed) : (unsigned)getpid();
+}
+
+int io_open_at(int dir, const char *path, int flags, mode_t mode) {
+  int fd;
+  do fd = openat(dir, path, flags | O_CLOEXEC, mode);
+  while (fd < 0 && errno == EINTR);
+  return fd;
+}
+
+int io_open(const char *path, int flags, mode_t mode) { return io_open_at(AT_FDCWD, path, flags, mode); }
+
+#ifdef __linux__
+#define SYNC_DATA fdatasync
+#else
+#define SYNC_DATA fsync
+#endif
+
+int io_sync(int fd, int data_only) {
+  int r;
+  do r = data_only ? SYNC_DATA(fd) : fsync(fd);
+  while (r < 0 && errno == EINTR);
+  return r;
 }
 
 enum io io_read(int fd, size_t max, struct buf *b) {

@@ -1,6 +1,6 @@
 /*
-** io.h: all bytes of a descriptor, and all bytes to it, however often the system interrupts; writes without their
-** signal; whether a fork has come between. Leaf but for mem.
+** io.h: files opened, read and written to the end, and on the disk, however often signals interrupt; writes without
+** SIGPIPE; whether a fork has come between. Leaf but for mem.
 */
 #ifndef KOINE_BASE_IO_H
 #define KOINE_BASE_IO_H
@@ -15,6 +15,11 @@ enum io { IO_DONE, IO_FAILED /* errno says why */, IO_LARGER, IO_MEMORY };
 
 /* A number of this process: a child by fork has another one than its parents. It costs no system call. From any thread. */
 unsigned io_process(void);
+/* As openat, with O_CLOEXEC: a descriptor, or -1 and errno, never EINTR. */
+int io_open_at(int dir, const char *path, int flags, mode_t mode);
+int io_open(const char *path, int flags, mode_t mode); /* in the current directory */
+/* What was written is on the disk, and, unless data_only, owner, mode and times: 0, or -1 and errno, never EINTR. */
+int io_sync(int fd, int data_only);
 /* Appends what the descriptor has, of files at most `max` bytes, to b. b may have grown also where it failed. */
 enum io io_read(int fd, size_t max, struct buf *b);
 /* Writes everything: 0, or -1 and errno. */

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/io.h"
 #include "journal.h"
 
 #define READ_STEP 65536
@@ -45,14 +46,6 @@ static int write_at(int fd, struct str bytes, size_t offset) {
   return 0;
 }
 
-static int flush(int fd) {
-#ifdef __linux__
-  return fdatasync(fd);
-#else
-  return fsync(fd);
-#endif
-}
-
 int journal_append(const struct file_lock *l, const char *path, size_t mark, size_t offset, struct str bytes, struct err *e) {
   char whole[8];
   struct stat st;
@@ -60,7 +53,7 @@ int journal_append(const struct file_lock *l, const char *path, size_t mark, siz
   if (fstat(l->fd, &st) < 0 || (st.st_size > (off_t)offset && ftruncate(l->fd, (off_t)offset) < 0))
     return file_fail(e, path, errno);
   if (write_at(l->fd, (struct str){ whole, sizeof whole }, mark) == 0 && write_at(l->fd, bytes, offset) == 0 &&
-      flush(l->fd) == 0)
+      io_sync(l->fd, 1) == 0)
     return 0;
   int reason = errno, cut = ftruncate(l->fd, (off_t)offset);
   (void)cut; /* where that fails too, the file ends with a cut record */

@@ -32,7 +32,7 @@ static int is_cut(int fd) {
 
 int log_open(struct log *l, const char *path, struct err *e) {
   struct stat st;
-  int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+  int fd = io_open(path, O_RDWR | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK, 0600);
   if (fd < 0) return file_fail(e, path, errno);
   int reason = fstat(fd, &st) < 0 ? errno : S_ISREG(st.st_mode) ? 0 : EINVAL;
   if (reason != 0) {

@@ -49,7 +49,7 @@ static int read_all(int fd, const char *path, size_t max, struct buf *b, struct 
 /* Opens a file that is ours alone; `flags` beside those that make it safe. The descriptor, or -1. */
 static int open_private(const char *path, int flags, struct err *e) {
   struct stat st;
-  int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600); /* a pipe would block */
+  int fd = io_open(path, flags | O_NOFOLLOW | O_NONBLOCK, 0600); /* a pipe would block */
   if (fd < 0 && errno == ELOOP) return err_set(e, KIND_OTHER, "%s: refused: it is a symbolic link", path);
   if (fd < 0) return file_fail(e, path, errno);
   if (fstat(fd, &st) < 0) file_fail(e, path, errno);
@@ -77,7 +77,7 @@ int private_file_read(const char *path, size_t max, struct buf *b, struct err *e
 /* Opens a regular file to read; *size: its bytes. The descriptor, or -1. */
 static int open_regular(const char *path, size_t *size, struct err *e) {
   struct stat st;
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe would block */
+  int fd = io_open(path, O_RDONLY | O_NONBLOCK, 0); /* a pipe would block */
   if (fd < 0) return file_fail(e, path, errno);
   if (fstat(fd, &st) < 0) file_fail(e, path, errno);
   else if (S_ISDIR(st.st_mode)) file_fail(e, path, EISDIR);
@@ -137,7 +137,7 @@ static void remove_remains(const char *path) {
   char name[PATH_MAX];
   struct stat st;
   for (int i = 0; i < BESIDE && name_beside(name, path, i) == 0; i++) {
-    int fd = open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = io_open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     if (fd < 0) continue;
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
         flock(fd, LOCK_EX | LOCK_NB) == 0 && is_current(fd, name))
@@ -155,7 +155,7 @@ static int open_unnamed(const char *path) {
   if (n >= sizeof directory) return -1;
   memcpy(directory, n == 0 ? "." : path, n == 0 ? 1 : n);
   directory[n == 0 ? 1 : n] = '\0';
-  int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  int fd = io_open(directory, O_TMPFILE | O_RDWR, 0600);
   if (fd >= 0) (void)flock(fd, LOCK_EX | LOCK_NB);
   return fd;
 #else
@@ -180,7 +180,7 @@ static int link_beside(int fd, const char *path, char *name) {
 static int open_beside(const char *path, char *name) {
   errno = ENAMETOOLONG;
   for (int i = 0; i < BESIDE && name_beside(name, path, i) == 0; i++) {
-    int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int fd = io_open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     if (fd < 0 && errno != EEXIST) return -1;
     if (fd < 0) continue;
     if (flock(fd, LOCK_EX | LOCK_NB) == 0 ? is_current(fd, name) : errno != EWOULDBLOCK) return fd;
@@ -192,7 +192,7 @@ static int open_beside(const char *path, char *name) {
 
 /* Writes a new file that is on the disk: 0, or -1 and errno. */
 static int fill(int fd, struct str bytes) {
-  return fchmod(fd, 0600) < 0 || io_write(fd, bytes) < 0 || fsync(fd) < 0 ? -1 : 0;
+  return fchmod(fd, 0600) < 0 || io_write(fd, bytes) < 0 || io_sync(fd, 0) < 0 ? -1 : 0;
 }
 
 /* Makes a file of these bytes beside path, locked: its descriptor and its name, or -1 and errno. */
@@ -213,9 +213,9 @@ static int make_beside(const char *path, struct str bytes, char *name) {
 static void flush_directory(char *path) {
   char *slash = strrchr(path, '/');
   if (slash != NULL) slash[slash == path] = '\0';
-  int fd = open(slash != NULL ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int fd = io_open(slash != NULL ? path : ".", O_RDONLY | O_DIRECTORY, 0);
   if (fd < 0) return;
-  (void)fsync(fd);
+  (void)io_sync(fd, 0);
   close(fd);
 }
 
@@ -299,7 +299,7 @@ int private_directory_only(const char *path, struct err *e) {
   char name[PATH_MAX];
   if (private_directory(path, e) < 0) return -1;
   snprintf(name, sizeof name, "%.*s", (int)last_name_end(path), path);
-  int fd = open(name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r = -1;
+  int fd = io_open(name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0), r = -1;
   if (fd < 0 && (errno == ELOOP || (lstat(name, &st) == 0 && S_ISLNK(st.st_mode))))
     return err_set(e, KIND_OTHER, "%s: refused: it is a symbolic link", path);
   if (fd < 0) return file_fail(e, path, errno);

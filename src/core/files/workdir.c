@@ -23,7 +23,7 @@ int workdir_open(struct workdir *t, const char *dir, struct err *e) {
   if (realpath(dir, t->real) == NULL) return workdir_fail(e, path, errno);
   t->given[0] = '\0';
   if (dir[0] == '/' && path.n < sizeof t->given) memcpy(t->given, dir, path.n + 1);
-  t->fd = open(t->real, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  t->fd = io_open(t->real, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
   if (t->fd < 0) return workdir_fail(e, path, errno);
   t->is_open = 1;
   return 0;
@@ -102,7 +102,7 @@ static int open_regular(const struct workdir_walk *w, int flags, struct stat *st
   int dir = workdir_walk_dir(w);
   if (fstatat(dir, w->name, st, AT_SYMLINK_NOFOLLOW) < 0) return workdir_fail(e, w->asked, errno);
   if (check_regular(st, w->asked, e) < 0) return -1; /* to open a device may do something */
-  int fd = openat(dir, w->name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  int fd = io_open_at(dir, w->name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
   if (fd < 0 && errno == ELOOP) return workdir_fail_kind(e, w->asked, "changed while it was being opened");
   if (fd < 0) return workdir_fail(e, w->asked, errno);
   int r = fstat(fd, st) < 0 ? workdir_fail(e, w->asked, errno) : check_regular(st, w->asked, e);
@@ -169,7 +169,7 @@ static int open_temporary(int dir, mode_t mode, char name[TEMPORARY]) {
   clock_gettime(CLOCK_REALTIME, &now);
   for (int i = 0; i < TRIES; i++) {
     snprintf(name, TEMPORARY, ".koine-%lx-%lx-%x", (unsigned long)getpid(), (unsigned long)now.tv_nsec, (unsigned)i);
-    int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    int fd = io_open_at(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
     if (fd >= 0 || errno != EEXIST) return fd;
   }
   return -1;
@@ -209,7 +209,7 @@ static DIR *open_directory(const struct workdir *t, struct str path, struct err 
   struct workdir_walk w;
   int fd = -1;
   if (workdir_walk(t, path, 0, &w, e) == 0) {
-    fd = openat(workdir_walk_dir(&w), w.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    fd = io_open_at(workdir_walk_dir(&w), w.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK, 0);
     if (fd < 0 && (errno == ENOTDIR || errno == ELOOP)) workdir_fail_kind(e, path, "no directory");
     else if (fd < 0) workdir_fail(e, path, errno);
   }

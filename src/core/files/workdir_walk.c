@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/io.h"
 #include "workdir_private.h"
 
 /* A directory that is only passed through need not be readable. */
@@ -110,7 +111,7 @@ static int go_down(struct workdir_walk *w, struct err *e) {
   if (w->depth == WORKDIR_DEPTH_MAX)
     return err_set(e, KIND_LIMIT, "%.*s: more than %d directories deep", workdir_shown(w->asked), w->asked.p,
                    WORKDIR_DEPTH_MAX);
-  int fd = openat(workdir_walk_dir(w), w->name, PASS | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  int fd = io_open_at(workdir_walk_dir(w), w->name, PASS | O_DIRECTORY | O_NOFOLLOW, 0);
   if (fd < 0) return workdir_fail(e, w->asked, errno == ELOOP ? ENOTDIR : errno);
   w->fds[++w->depth] = fd;
   return 0;
