@@ -72,7 +72,7 @@ local makers = {
   adapter = function() return require("koine.call.adapter").by_name end,
   try = function() return require("koine.data.errors").try end,
   rate_limiter = function() return require("koine.store.rate_limiter").new end,
-  providers = function() return rows.facts end,
+  providers = function() return require "koine.provider.facts" end,
 }
 
 for _, name in ipairs(rows.names) do
@@ -103,7 +103,7 @@ end
 local function index(_, name)
   local make = makers[name]
   if not make then
-    rows.check_elsewhere(name)
+    require("koine.provider.unknown").check_elsewhere(name)
     return nil
   end
   koine[name] = make()

@@ -262,13 +262,13 @@ local function derive(adapter, definition)
     return opened:deltas()
   end
 
-  --- The text of an answer, piece by piece, for a generic for; see call/adapter.lua. Arguments as for chat.
+  --- The text of an answer, piece by piece, for a generic for; see call/adapter. Arguments as for chat.
   function adapter:text(messages, opts)
     pieces.check(opts)
     return pieces.of(open(self, "text", messages, opts))
   end
 
-  --- A value of a shape, and the Response it came in, or nil, err; see call/adapter.lua. Arguments as for chat.
+  --- A value of a shape, and the Response it came in, or nil, err; see call/adapter. Arguments as for chat.
   function adapter:object(messages, opts) return require "koine.call.output.object"(self, messages, opts) end
 
   --- The model that the constructor was given (string); raises a NotImplementedError when it was given none.

@@ -66,67 +66,15 @@ rows.names = require "koine.provider.names"
 local known = {}
 for _, name in ipairs(rows.names) do known[name] = true end
 
--- "provider/model" for a model id that stands alone: of the provider whose rows know the longest prefix of it; nil
--- where none does.
-local function whose(id)
-  local best, longest = nil, 0
-  for _, name in ipairs(rows.names) do
-    local row = require("koine.provider.rows." .. name)
-    local prefix = #(rows.model(row, id).prefix or "")
-    local makes = prefix == longest and best and not row.login and best.login
-    if prefix > longest or makes then best, longest = row, prefix end
-  end
-  return best and best.name .. "/" .. id
-end
-
--- The names of providers elsewhere, and the constructors that are meant.
-local ELSEWHERE = { google = "koine.gemini or koine.vertex", google_vertex = "koine.vertex", vertexai = "koine.vertex",
-  aws = "koine.bedrock", openai_responses = "koine.openai",
-  github_copilot = "koine.copilot", azure_openai = "koine.azure",
-  openai_compatible = "koine.compatible",
-  openai_chat = 'koine.openai with api = "chat"' }
-
--- Families of models that are taken for providers.
-local FAMILIES = { claude = "anthropic", gpt = "openai", chatgpt = "openai", grok = "xai" }
-
---- Raises an ArgumentError where `name` is what a provider is called elsewhere.
-function rows.check_elsewhere(name)
-  local meant = ELSEWHERE[name]
-  if not meant or known[name] then return end
-  core.raise(errors.new { kind = "argument", field = name, expected = meant,
-    message = ("koine.%s does not exist; did you mean %s?"):format(name, meant) })
-end
-
 --- The row of that name. Raises an ArgumentError with the field `name` for any other that says which is meant: that of
 -- the model with this id, or the nearest.
 function rows.load(name)
-  if known[name] then return require("koine.provider.rows." .. name) end
-  local meant = whose(name) or ELSEWHERE[name] or FAMILIES[name] or require("koine.data.check").nearest(name, known)
-  local shown = require("koine.data.text").may_be_secret(name) and "a string that may be a credential" or name
-  core.raise(errors.new { kind = "argument", field = "name", expected = meant or "known provider",
-    message = shown .. ": unknown provider"
-      .. (meant and ("; did you mean %s?"):format(meant:find " " and meant or '"' .. meant .. '"') or "") })
+  if not known[name] then require "koine.provider.unknown".refuse(rows, name) end
+  return require("koine.provider.rows." .. name)
 end
 
 --- The name that OpenTelemetry's conventions have for the provider of that name, which is its own where they have none.
 function rows.telemetry(name) return known[name] and rows.load(name).telemetry or name end
-
---- The facts about each provider, for programs that let their users choose: an array, sorted by name, of new tables
--- {name, title, env = array of the variables that may hold the key, default_model, base_url (nil where it has none),
--- key_optional (true where it goes without a key), login (true where a user logs in), rank (1, 2, …: whose key is
--- looked for first; nil: after these), pulls (true where models can be downloaded), embeds (true where texts can be
--- embedded), embeds_only (true where nothing else can be done)}.
-function rows.facts()
-  local list = {}
-  for i, name in ipairs(rows.names) do
-    local row = rows.load(name)
-    list[i] = { name = name, title = row.title, env = table.move(row.env or {}, 1, #(row.env or {}), 1, {}),
-      default_model = row.default_model, base_url = row.base_url, key_optional = row.key_optional,
-      login = row.login and true or nil, rank = row.rank, pulls = row.pull and true or nil,
-      embeds = row.embed and true or nil, embeds_only = row.chat == false or nil }
-  end
-  return list
-end
 
 --- The model id that goes to the provider: "ROW/MODEL" loses its prefix when it names this row and a model is left.
 function rows.model_id(row, id)

@@ -15,7 +15,7 @@ local batches = require "koine.call.embed.batches"
 local checks = require "koine.call.embed.check"
 local errors = require "koine.data.errors"
 local observe = require "koine.call.observe"
-local options = require "koine.call.options"
+local options = require "koine.call.options.embed"
 local refusal = require "koine.call.embed.refusal"
 local percent = require("koine.data.text").percent
 local results = require "koine.call.embed.result"
@@ -167,7 +167,7 @@ end
 -- wrong with inputs and options, a NotImplementedError where the provider has no embeddings.
 return function(adapter, inputs, opts)
   local state = core.state(adapter)
-  local settings = options.embed(opts, state.settings)
+  local settings = options(opts, state.settings)
   local model = checks.model(state, settings.model or nil)
   local facts = checks.facts(state.row, model)
   local texts = checks.texts(inputs, state.row)

@@ -53,100 +53,12 @@ local DEFAULTS = {
   retry = { max = 2, max_delay = 60, on_ambiguous = true },
 }
 
-local NAMES = check.list(check.name, "array of strings")
-local SECONDS = check.number(0, 1e9, "number of seconds, at most 1e9, 0 for no limit")
-
-local function KEY(value, field) return type(value) == "function" and value or check.key(value, field) end
-
--- {name = value}; names come back in lower case, because HTTP ignores case.
-local HEADERS = check.secret(check.that("table of strings", function(value, field)
-  if type(value) ~= "table" then return nil end
-  local kept = {}
-  for _, name in ipairs(check.names(value)) do
-    local text = value[name]
-    if type(name) ~= "string" or not name:find "^[%w!#$%%&'*+%-.^_`|~]+$" then
-      check.refuse(field, "header names made of letters, digits and dashes", name)
-    end
-    if type(text) ~= "string" or text:find "[\0-\8\10-\31\127]" then
-      core.raise_argument(field .. "." .. name, "string without control characters",
-        type(text) == "string" and "one with control characters" or errors.describe(text))
-    end
-    kept[name:lower()] = text
+-- Checkers of values.lua, which is loaded when one of them is asked.
+local VALUES = setmetatable({}, { __index = function(_, name)
+  return function(value, field, settings)
+    return require "koine.call.options.values"[name](value, field, settings)
   end
-  return kept
-end))
-
--- Refused where this libcurl's HTTP/2 cannot be made safe.
-local function HTTP2(value, field)
-  if value == true and core.http2_problem then
-    core.raise_argument(field, ("false (%s)"):format(core.http2_problem), "true")
-  end
-  return check.boolean(value, field)
-end
-
-local TIMEOUTS = check.record({ connect = SECONDS, first_byte = SECONDS, idle = SECONDS, total = SECONDS },
-  "seconds in total, or a table of connect, first_byte, idle, total")
-local function TIMEOUT(value, field)
-  return type(value) == "number" and { total = SECONDS(value, field) } or TIMEOUTS(value, field)
-end
-
-local POLICY = check.record({ max = check.integer(0), max_delay = SECONDS, on_ambiguous = check.boolean },
-  "false, or a table of max, max_delay, on_ambiguous")
-local function RETRY(value, field) return value == false and { max = 0 } or POLICY(value, field) end
-
-local COUNT, BYTES = check.integer(1), check.integer(1)
-local function DEPTH(value, field)
-  local depth = COUNT(value, field)
-  if depth > core.depth_max then errors.argument(field, ("at most %d"):format(core.depth_max), value) end
-  return depth
-end
-local LIMITS = check.record { line = BYTES, event = BYTES, body = BYTES, decoded = BYTES, argument_bytes = BYTES,
-  high_water = BYTES, depth = DEPTH, blocks = COUNT, tool_calls = COUNT }
-
-local EFFORTS = { low = true, medium = true, high = true }
-
---- True when the model at hand takes this word as `thinking`: low, medium, high, or one of its row's.
-function options.knows_effort(settings, word)
-  for _, effort in ipairs(settings.model_info.efforts or {}) do
-    if effort == word then return true end
-  end
-  return EFFORTS[word] ~= nil
-end
-
-local function efforts_in_words(settings)
-  local words = { '"low"', '"medium"', '"high"' }
-  for _, effort in ipairs(settings.model_info.efforts or {}) do
-    if not EFFORTS[effort] then words[#words + 1] = ("%q"):format(effort) end
-  end
-  return table.concat(words, ", ") .. ", {budget_tokens = n} or false"
-end
-
-local BUDGET = check.integer(0)
-local BUDGETED = check.record { enabled = check.boolean, budget_tokens = BUDGET }
-local OFF = check.record { enabled = check.boolean, budget_tokens = check.any }
-
--- Keeps false, a word, or {budget_tokens = n}; {enabled = false} and a budget of 0 are false (N19).
-local function THINKING(value, field, settings)
-  if value == false then return false end
-  if type(value) == "string" and options.knows_effort(settings, value) then return value end
-  if type(value) ~= "table" then errors.argument(field, efforts_in_words(settings), value) end
-  if value.enabled == false then
-    OFF(value, field)
-    return false
-  end
-  local given = BUDGETED(value, field)
-  local budget = BUDGET(given.budget_tokens, field .. ".budget_tokens")
-  return budget > 0 and { budget_tokens = budget }
-end
-
-local LIST_OF_BETAS = check.list(check.name, "string or array of strings")
-local function BETAS(value, field) return LIST_OF_BETAS(type(value) == "string" and { value } or value, field) end
-
--- Keeps the number of alternatives.
-local LOGPROBS = check.that("true, or integer from 0 to 20", function(value)
-  local count = value == true and 0 or math.type(value) and math.tointeger(value)
-  if count and count >= 0 and count <= 20 then return count end
-end)
+end })
 
 local function OBSERVER(value, field) return require("koine.data.observer").option(value, field) end
 local function PARENT(value, field) return require("koine.data.observer").parent(value, field) end
@@ -156,22 +68,25 @@ local function TRANSPORT(value, field) return require("koine.net.transport").opt
 
 -- Taken by constructors and by calls: what goes to the provider, a member of the request of the same name (codec.h), …
 local SENT = {
-  max_tokens = check.integer(0), thinking = THINKING, temperature = check.number(0, 2), top_p = check.number(0, 1),
-  stop_sequences = NAMES, cache_retention = check.one_of { "none", "short", "long" },
-  metadata = check.table, betas = BETAS, extra = check.table,
-  seed = check.integer(0, 0x7fffffff), top_k = check.integer(1), min_p = check.number(0, 1), logprobs = LOGPROBS,
+  max_tokens = check.integer(0), thinking = VALUES.thinking, temperature = check.number(0, 2),
+  top_p = check.number(0, 1), stop_sequences = VALUES.stop_sequences, metadata = check.table,
+  cache_retention = check.one_of { "none", "short", "long" }, betas = VALUES.betas, extra = check.table,
+  seed = check.integer(0, 0x7fffffff), top_k = check.integer(1), min_p = check.number(0, 1),
+  logprobs = VALUES.logprobs,
 }
 
 -- … and what does not.
 local KEPT = {
-  timeout = TIMEOUT, limits = LIMITS, retry = RETRY, on_retry = check.func, headers = HEADERS,
-  keep_raw = check.boolean, parent = PARENT, on_request = check.func, on_response = check.func,
+  timeout = VALUES.timeout, limits = VALUES.limits, retry = VALUES.retry, on_retry = check.func,
+  headers = VALUES.headers, keep_raw = check.boolean, parent = PARENT, on_request = check.func,
+  on_response = check.func,
 }
 
 local CONSTRUCTOR = {
-  model = check.name, key = KEY, base_url = check.url, quirks = check.table, http2 = HTTP2, proxy = check.string,
-  ca_file = check.credential_path, rate_limiter = check.method("wait", "object with a method wait"),
-  observer = OBSERVER, transport = TRANSPORT, clock = check.method("park", "object with methods now and park"),
+  model = check.name, key = check.key_source, base_url = check.url, quirks = check.table, http2 = VALUES.http2,
+  proxy = check.string, ca_file = check.credential_path, observer = OBSERVER,
+  rate_limiter = check.method("wait", "object with a method wait"), transport = TRANSPORT,
+  clock = check.method("park", "object with methods now and park"),
 }
 
 -- Taken by calls alone: the same two kinds. The core checks the shapes of the first together with the messages.
@@ -182,20 +97,6 @@ local CALL_SENT = {
 }
 local CALL_KEPT = { stream = check.boolean, on_delta = check.func,
   output = function(value, field) return require "koine.call.output.option"(value, field) end }
-
--- Options of one constructor only: a row's `options` names those of these it takes, …
-local SPECIAL = { name = check.name, auth = check.one_of { "bearer", "x-api-key", "api-key", "x-goog-api-key", "none" },
-  api = check.name }
-
--- … and says of others which kind of value they have: NAME = one of these words.
-local KINDS = {
-  name = check.name, path = check.credential_path, url = check.url, ["function"] = check.func,
-  table = check.table, number = check.number(),
-  secret = check.key, key = KEY, credentials = check.secret(check.either("table or function", check.table, check.func)),
-  header = check.that("non-empty string without control characters", function(value)
-    if type(value) == "string" and value:find "%S" and not value:find "%c" then return value end
-  end),
-}
 
 -- A new table: what `below` holds, and over it what `above` holds.
 local function merge(above, below)
@@ -208,16 +109,6 @@ end
 local BOTH = merge(SENT, KEPT)
 local CALL = merge(merge(CALL_SENT, CALL_KEPT), BOTH)
 CONSTRUCTOR = merge(CONSTRUCTOR, BOTH)
-
--- Of embed.
-local EMBED = merge({ model = check.name, dimensions = check.integer(1), extra = check.table, title = check.name,
-  purpose = check.one_of { "query", "document", "similarity", "classification", "clustering", "code_query" },
-  truncate = check.that('false, "end" or "start"', function(value)
-    if value == false or value == "end" or value == "start" then return value end
-  end),
-  as = check.one_of { "table", "packed" }, normalize = check.boolean, prefix = check.string,
-  truncate_client = check.boolean, batch = check.integer(1), parallel = check.integer(1, 64) }, KEPT)
-EMBED.keep_raw = nil
 
 local REQUEST = {} -- the names of those that are sent
 for name in next, merge(SENT, CALL_SENT) do REQUEST[#REQUEST + 1] = name end
@@ -256,8 +147,13 @@ function options.is_call(name) return CALL[name] ~= nil end
 -- on the model.
 function options.check_name(name, field) check_known(name, CALL, CONSTRUCTOR, A_CALL, field) end
 
--- Checks `given` against `known` and puts it over what `settings` inherits.
-local function take(settings, given, known, elsewhere, where)
+--- The options of calls: name → checker; those of them that are not sent.
+options.of_call, options.kept = CALL, KEPT
+
+--- Checks `given` against `known` (name → checker) and puts it over what `settings` inherits: the settings. `elsewhere`
+-- holds the names of another function's options, which an error for one of them says, and `where` is this function's
+-- name. Raises an ArgumentError naming the first bad one.
+function options.take(settings, given, known, elsewhere, where)
   if type(given) ~= "table" then check.refuse("options", "table", given) end
   local names = check.names(given)
   for _, name in ipairs(names) do check_known(name, known, elsewhere, where) end
@@ -279,18 +175,12 @@ end
 
 --- Checks a constructor's options and returns the settings of an adapter: the options given, over the defaults.
 -- `info` is the model's row (its `efforts` are accepted as thinking), `special` the options that only this row takes:
--- names, and NAME = kind (a word of KINDS). Raises an ArgumentError naming the first bad one.
+-- see special.lua. Raises an ArgumentError naming the first bad one.
 function options.constructor(given, info, special)
-  local known = CONSTRUCTOR
-  if special then
-    known = merge({}, CONSTRUCTOR)
-    for key, value in next, special do
-      if type(key) == "string" then known[key] = KINDS[value] else known[value] = SPECIAL[value] end
-    end
-  end
+  local known = special and merge(require "koine.call.options.special"(special), CONSTRUCTOR) or CONSTRUCTOR
   local settings = { timeout = DEFAULTS.timeout, retry = DEFAULTS.retry, model_info = info }
   settings.inherited = { __index = settings } -- the metatable of every call's settings
-  take(settings, given, known, CALL, "chat, stream, open and object, not of the constructor")
+  options.take(settings, given, known, CALL, "chat, stream, open and object, not of the constructor")
   settings.sent = sent_of(settings)
   return settings
 end
@@ -299,14 +189,7 @@ end
 -- Raises an ArgumentError naming the first bad one.
 function options.call(given, settings)
   if given == nil then return settings end
-  return take(setmetatable({ sent = false }, settings.inherited), given, CALL, CONSTRUCTOR, A_CALL)
-end
-
---- Checks the options of embed (nil: none) and returns its settings: they inherit from the adapter's, but for model and
--- extra, which are false where they are not given. Raises an ArgumentError naming the first bad one.
-function options.embed(given, settings)
-  local own = setmetatable({ model = false, extra = false }, settings.inherited)
-  return take(own, given or {}, EMBED, CALL, "chat, stream, open and object, not of embed")
+  return options.take(setmetatable({ sent = false }, settings.inherited), given, CALL, CONSTRUCTOR, A_CALL)
 end
 
 return options

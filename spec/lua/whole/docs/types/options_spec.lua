@@ -7,7 +7,7 @@ local typed = require "spec.lua.whole.docs.types.typed"
 local TABLES = {
   ["agent/keeper.lua"] = { "KeeperOptions" }, ["agent/tool.lua"] = { "ToolFields" },
   ["call/models/pull.lua"] = { "PullOptions" },
-  ["call/options/init.lua"] = { "Timeouts", "Retry", "Limits", false, false }, -- the last two: see ThinkingOption
+  ["call/options/values.lua"] = { "Timeouts", "Retry", "Limits", false, false }, -- the last two: see ThinkingOption
   ["call/output/option.lua"] = { "OutputOption" },
   ["data/files/block.lua"] = { "ImageFileOptions", "DocumentFileOptions" },
   ["data/observer/init.lua"] = { "ObserverSettings" },
@@ -118,7 +118,7 @@ describe("types of options", function()
     end
     local agents = require "koine.agent.fields"
     for class, members in pairs { AdapterOptions = upvalue(options.constructor, "CONSTRUCTOR"),
-      CallOptions = upvalue(options.call, "CALL"), EmbedOptions = upvalue(options.embed, "EMBED"),
+      CallOptions = upvalue(options.call, "CALL"), EmbedOptions = upvalue(require "koine.call.options.embed", "EMBED"),
       AgentOptions = upvalue(agents.merged, "FIELDS") } do
       typed.assert_same(members, typed.fields_of("koine." .. class), class)
     end

@@ -1,10 +1,4 @@
---- Checks of arguments. A checker is a function(value, path) → the value to keep; it raises an ArgumentError whose
--- field is `path` (nested: `timeout.idle`, `tools[2].name`). Checkers are made once, where a module is loaded:
---
---   local OPTIONS = check.options { model = check.required(check.name), steps = check.default(check.integer(1), 50) }
---   local kept = OPTIONS(given)
---
--- A checker made of others keeps a new table; the caller's is never changed.
+--- Checkers of single values, and what all checkers are made of: see init.lua.
 
 local core = require "koine.core"
 local errors = require "koine.data.errors"
@@ -16,36 +10,6 @@ local function type_of(value) return value == nil and "nothing" or "a " .. type(
 --- Raises the ArgumentError for a value that may be a credential: only its type is shown.
 function check.refuse(field, expected, value) core.raise_argument(field, expected, type_of(value)) end
 
--- Names -------------------------------------------------------------------------------------------------------------
-
--- The number of edits (insert, delete, replace) that make `b` of `a`.
-local function distance(a, b)
-  local previous = {}
-  for j = 0, #b do previous[j] = j end
-  for i = 1, #a do
-    local row = { [0] = i }
-    for j = 1, #b do
-      local replace = previous[j - 1] + (a:byte(i) == b:byte(j) and 0 or 1)
-      row[j] = math.min(previous[j] + 1, row[j - 1] + 1, replace)
-    end
-    previous = row
-  end
-  return previous[#b]
-end
-
---- The one of `names` (a table keyed by name) that `name` was most likely meant to be, or nil when none is near: few
--- edits away, or contained in it (api_key: key).
-function check.nearest(name, names)
-  local best, least = nil, math.max(2, #name // 3) + 1
-  for candidate in pairs(names) do
-    local edits = name:find(candidate, 1, true) and 1 or distance(name, candidate)
-    if edits < least or edits == least and best and core.before(candidate, best) then
-      best, least = candidate, edits
-    end
-  end
-  return best
-end
-
 local function before(a, b) return core.before(tostring(a), tostring(b)) end
 
 --- The keys of a table, sorted as text, so that of several faults an error always names the same one.
@@ -56,20 +20,16 @@ function check.names(of)
   return list
 end
 
---- Raises the ArgumentError for an unknown name. `what` is what it should have been ("option", "provider"),
--- `names` a table keyed by the known ones, `field` the name's place in full where it stands in a table of its own: the
--- known ones, few then, are told where none is near. `hints` (nil: none) says for names that are usual elsewhere what
--- is meant here.
-function check.unknown(what, name, names, field, hints)
-  local near = hints and hints[name]
-  if not near and type(name) == "string" then near = check.nearest(name, names) end
-  local hint = near and ("; did you mean %s?"):format(near:find "^[%w_/.-]+$" and '"' .. near .. '"' or near)
-  core.raise(errors.new { kind = "argument", field = field or tostring(name), expected = near or "known " .. what,
-    message = ("%s: unknown %s%s"):format(field or tostring(name), what,
-      hint or field and "; one of " .. table.concat(check.names(names), ", ") or "") })
+--- Whether a value is a table whose keys are 1..n, or without any: an array, where an object would be a mistake.
+function check.is_list(value)
+  if type(value) ~= "table" then return false end
+  local n, last = 0, 0
+  for key in next, value do
+    if math.type(key) ~= "integer" or key < 1 then return false end
+    n, last = n + 1, math.max(last, key)
+  end
+  return n == last
 end
-
--- Checkers of one value ----------------------------------------------------------------------------------------------
 
 -- By checker: {expected, keep}, as check.that took them.
 local parts = setmetatable({}, { __mode = "k" })
@@ -93,6 +53,12 @@ function check.secret(c) return make(parts[c].expected, parts[c].keep, type_of) 
 
 --- The same checker with other words for what belongs there.
 function check.called(c, expected) return make(expected, parts[c].keep, errors.describe) end
+
+--- The function f(value, path) in place of a checker, whose words others made of it then have.
+function check.like(checker, f)
+  parts[f] = parts[checker]
+  return f
+end
 
 local function of_type(name, expected)
   return check.that(expected or name, function(value) if type(value) == name then return value end end)
@@ -224,119 +190,6 @@ function check.either(expected, ...)
   end)
 end
 
--- Checkers of tables -------------------------------------------------------------------------------------------------
-
---- Whether a value is a table whose keys are 1..n, or without any: an array, where an object would be a mistake.
-function check.is_list(value)
-  if type(value) ~= "table" then return false end
-  local n, last = 0, 0
-  for key in next, value do
-    if math.type(key) ~= "integer" or key < 1 then return false end
-    n, last = n + 1, math.max(last, key)
-  end
-  return n == last
-end
-
---- An array whose members fit `item`; `expected` (nil: "array") names it in errors.
-function check.list(item, expected)
-  return check.that(expected or "array", function(value, path)
-    if type(value) ~= "table" then return nil end
-    if not check.is_list(value) then return nil, "a table with holes or other keys" end
-    local kept = core.array {}
-    for i, member in ipairs(value) do kept[i] = item(member, path .. "[" .. i .. "]") end
-    return kept
-  end)
-end
-
---- A table {name = value} with strings as names, whose values fit `item`.
-function check.map(item, expected)
-  return check.that(expected or "table", function(value, path)
-    if type(value) ~= "table" then return nil end
-    local kept = {}
-    for name in next, value do
-      if type(name) ~= "string" then return nil, "a table with other keys than names" end
-    end
-    for _, name in ipairs(check.names(value)) do kept[name] = item(value[name], path .. "." .. name) end
-    return kept
-  end)
-end
-
--- Checkers that are asked for members that are absent, too.
-local asked = setmetatable({}, { __mode = "k" })
-
-local function always(c, checker)
-  asked[checker], parts[checker] = true, parts[c]
-  return checker
-end
-
---- A member that has to be there.
-function check.required(c) return always(c, function(value, path) return c(value, path) end) end
-
---- A member that is `value` where it is absent; of a function what it returns, each time. The default is checked too,
--- which makes a new table of an empty one.
-function check.default(c, value)
-  return always(c, function(given, path)
-    if given == nil then
-      given = value
-      if type(value) == "function" then given = value() end
-    end
-    return c(given, path)
-  end)
-end
-
--- The names of members: those of an array first, the others sorted.
-local function in_order(first, members)
-  local names, placed = {}, {}
-  for i, name in ipairs(first) do names[i], placed[name] = name, true end
-  for _, name in ipairs(check.names(members)) do
-    if not placed[name] then names[#names + 1] = name end
-  end
-  return names
-end
-
--- A function(value, prefix) → a new table with the members of `value`, inherited ones too; `prefix` stands before the
--- name of a member in errors. It looks for unknown names first, then asks the members, those of the
--- array `first` before the others.
-local function keeper(members, what, hints, first)
-  local names = in_order(first or {}, members)
-  return function(value, prefix)
-    local kept, unknown = {}, nil
-    for name in next, value do
-      if not members[name] and (unknown == nil or before(name, unknown)) then unknown = name end
-    end
-    if unknown ~= nil then check.unknown(what, unknown, members, prefix and prefix .. tostring(unknown), hints) end
-    for i = 1, #names do
-      local name = names[i]
-      local c, given = members[name], value[name]
-      if given ~= nil or asked[c] then kept[name] = c(given, prefix and prefix .. name or name) end
-    end
-    return kept
-  end
-end
-
---- A table of named members: {name = checker}. Members may be absent unless they are check.required. Raises for an
--- unknown name with the nearest one. `expected` (nil: "table") names the table in errors.
-function check.record(members, expected)
-  local keep = keeper(members, "field")
-  return check.that(expected or "table", function(value, path)
-    if type(value) == "table" then return keep(value, path .. ".") end
-  end)
-end
-
---- The options of a function: a record whose members are called by their names alone in errors, as "options" it is
--- called itself when it is no table. A second argument stands before the names of members. `settings` (nil: none) may
--- have other words: what = what a member is ("option"), path, expected = what the table is ("options", "table"), hints
--- as for check.unknown; first = array of the members that are asked before the others.
-function check.options(members, settings)
-  settings = settings or {}
-  local keep = keeper(members, settings.what or "option", settings.hints, settings.first)
-  local path, expected = settings.path or "options", settings.expected or "table"
-  return function(given, prefix)
-    if type(given) ~= "table" then check.refuse(path, expected, given) end
-    return keep(given, prefix)
-  end
-end
-
 --- The array of messages that the argument `messages` of a call stands for, which was checked before: a new one for a
 -- string, which is one message of the user, else `given` itself.
 function check.message_list(given)
@@ -350,21 +203,6 @@ function check.messages(given)
   if type(given) ~= "table" then check.refuse("messages", "string or array of messages", given) end
   if given.role ~= nil then core.raise_argument("messages", "array of messages", "a single message") end
   return given
-end
-
--- Objects and credentials -------------------------------------------------------------------------------------------
-
---- Makes the methods of a table refuse to be called without an object of this metatable before them: by a dot in place
--- of the colon. `name` is the object's in errors ("agent").
-function check.colons(methods, metatable, name)
-  for method, f in next, methods do
-    methods[method] = function(self, ...)
-      if getmetatable(self) == metatable then return f(self, ...) end
-      core.raise(errors.new { kind = "argument", field = name, expected = name,
-        message = ("%s: %s:%s(…) with a colon expected, got %s in front"):format(name, name, method,
-          errors.describe(self)) })
-    end
-  end
 end
 
 --- Whether `err`, which pcall caught, is Lua's own when no memory is left. Code that takes an error
@@ -389,5 +227,8 @@ check.key = check.that("string without control characters or white space around 
   if problem then return nil, problem end
   return value
 end)
+
+--- The same, or a function, which gives one when it is called.
+function check.key_source(value, path) return type(value) == "function" and value or check.key(value, path) end
 
 return check
