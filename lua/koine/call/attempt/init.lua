@@ -3,7 +3,8 @@
 -- credentials, limited, reauthenticated, remedies, codec, base_url, hold, judge, hold_body}. `request` is the canonical
 -- request, `codec` its wire format (nil: the adapter's own), `outgoing` the table that the core starts, `path` what
 -- comes behind the base URL, `rendered` the headers that its body needs (nil: none), `credentials` those of the latest
--- attempt (see credentials.apply); `limited` is true once the rate limiter let the call go, `reauthenticated` has the
+-- attempt (see credentials.apply); `others` is the request in other wire formats (nil: none is wanted), what pcall of
+-- render returned by their names; `limited` is true once the rate limiter let the call go, `reauthenticated` has the
 -- kinds of errors that the login module was shown, `remedies` says what the request could do without (core.remedy).
 -- `streaming` says of a chat whether a stream is asked for; nil: the call is no chat, and its observer is told nothing.
 -- A chat that began in one step (attempt/chat.lua) gets most of these at its first failure.
@@ -22,6 +23,7 @@ local version = require "koine.data.version"
 
 local attempt = {}
 
+local NO_FORMATS = {}
 local USER_AGENT = "koine/" .. version
 
 --- A fresh ledger for a call with these settings; its deadline begins to run.
@@ -57,16 +59,42 @@ local function join(first, second)
   return table.concat(items, ",")
 end
 
---- Renders the call's request in a wire format (nil: the call's, else the adapter's own) into `outgoing`. Raises what
--- render raises.
-function attempt.render(call, codec)
+-- Makes what render returned for a wire format (nil: the adapter's own) the request that goes out.
+local function take(call, codec, body, rendered, warnings, remedies, path, framing)
   local outgoing = call.outgoing
-  local rendered
-  codec = codec or call.codec
-  outgoing.codec = codec
-  outgoing.body, rendered, outgoing.warnings, call.remedies, call.path, outgoing.framing =
-    call.adapter:render(call.request, "chat", codec)
-  call.rendered = next(rendered) and rendered
+  outgoing.codec, outgoing.body, outgoing.warnings, outgoing.framing = codec, body, warnings, framing
+  call.remedies, call.path, call.rendered = remedies, path, next(rendered) and rendered
+end
+
+-- Renders the call's request once more, in the same wire format: the login module or a remedy changed it.
+local function render_again(call)
+  local codec = call.outgoing.codec
+  call.others = nil
+  take(call, codec, call.adapter:render(call.request, "chat", codec))
+end
+
+--- Renders the call's request in its wire format into `outgoing`. Where the login module may want another one, the
+-- request is kept in that one, too: the caller may change the tables until then. Raises what render raises.
+function attempt.render(call)
+  local adapter, auth, codec = call.adapter, call.state.auth, call.codec
+  take(call, codec, adapter:render(call.request, "chat", codec))
+  local formats = auth and auth.rendered and auth.rendered(call.request, call.state) or NO_FORMATS
+  call.others = formats[1] and {}
+  for _, format in ipairs(formats) do
+    call.others[format] = table.pack(pcall(adapter.render, adapter, call.request, "chat", format))
+  end
+end
+
+-- Makes the request in another wire format (nil: the adapter's own) the one that goes out. Raises what render raised.
+local function change_format(call, codec)
+  local kept = call.others and call.others[codec or call.state.row.codec]
+  if not kept then
+    take(call, codec, call.adapter:render(call.request, "chat", codec))
+  elseif kept[1] then
+    take(call, codec, table.unpack(kept, 2, kept.n))
+  else
+    error(kept[2], 0)
+  end
 end
 
 -- Waits until the adapter's rate limiter, if it has one, lets the call go; its further attempts go at once. The limiter
@@ -165,7 +193,7 @@ local function prepare(call, outgoing, path)
   if gone then return nil, gone end
   if call.ledger:over() then return nil, overdue(settings.timeout.total) end
   local codec = applied.codec or call.codec
-  if not path and codec ~= outgoing.codec then attempt.render(call, codec) end
+  if not path and codec ~= outgoing.codec then change_format(call, codec) end
   local prepared = path and build_attempt(call, outgoing, path) or prepared_for(call, outgoing)
   outgoing.url, outgoing.headers, outgoing.secrets = prepared.url, prepared.headers, prepared.secrets
   outgoing.timeouts, outgoing.limits = timeouts(call), settings.limits
@@ -302,7 +330,7 @@ local function remedied(call, err)
     call.state.without[without] = true
     call.state.requests = {} -- those that calls share are made anew
   end
-  attempt.render(call, call.outgoing.codec)
+  render_again(call)
   return true
 end
 
@@ -311,7 +339,7 @@ local function relieved(call, err)
   local auth = call.state.auth
   if not auth or not auth.relieve or not call.outgoing or not is_as_sent(call) then return false end
   if not auth.relieve(call.adapter, err, call.request) then return false end
-  attempt.render(call, call.outgoing.codec)
+  render_again(call)
   return true
 end
 

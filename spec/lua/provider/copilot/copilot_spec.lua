@@ -117,7 +117,9 @@ describe("koine.copilot", function()
       assert.are.equal("user", request.headers["x-initiator"])
       assert.are.equal("u-1", request.body.user)
       assert.is_nil(request.body.metadata)
-      local adapter, seen = copilot(), #chats()
+      local adapter, seen = copilot(), #chats() + 1
+      assert(server:script "echo")
+      assert.are.same({}, assert(adapter:chat("Hi", { metadata = { initiator = "agent" } })).warnings)
       for _, bad in ipairs { "me", 5, true } do
         assert.are.equal("metadata.initiator",
           raised(adapter.chat, adapter, "Hi", { metadata = { initiator = bad } }).field)

@@ -137,6 +137,22 @@ describe("koine.copilot", function()
       assert(server:copilot { models = require("koine.testing.loopback.copilot.data").models })
     end)
 
+    it("anew with the messages as they were when the call began", function()
+      with_models({ id = "newest", endpoints = { "/responses" } })
+      assert(server:script "echo")
+      local messages = { { role = "user", content = { { type = "text", text = "Hi" },
+        { type = "image", source = "iVBORw0KGgo=", media_type = "image/png" } } } }
+      local stream <close> = assert(copilot({ model = "newest", retry = false }):open(messages))
+      messages[1].role, messages[1].content = "assistant", "Changed."
+      assert.are.equal("You said: Hi", assert(stream:response()):text())
+      local seen = kit.chats()
+      assert.are.same({ "/chat/completions", "/responses" }, paths())
+      for _, chat in ipairs(seen) do
+        assert.are.same({ "user", "true" }, { chat.headers["x-initiator"], chat.headers["copilot-vision-request"] })
+      end
+      assert(server:copilot { models = require("koine.testing.loopback.copilot.data").models })
+    end)
+
     it("anew when only the other takes tools with an effort", function()
       assert(server:script "echo")
       local adapter = copilot { model = "gpt-5.5", thinking = "low" }

@@ -52,28 +52,13 @@ function copilot.setup(state)
   state.rate_limiter = state.rate_limiter or limiter_of(state)
 end
 
-local INITIATOR = check.one_of { "user", "agent" }
-
---- Takes metadata.initiator ("user" or "agent") out of the request: it becomes a header; and notes in it whether the
--- model takes an effort, where that was learnt. Raises an ArgumentError for another initiator.
-function copilot.amend(request, state)
-  local no_effort = endpoint.has_no_effort(state)
-  if no_effort ~= nil then request.thinking_mode = no_effort and "none" or nil end
-  local given = request.metadata and request.metadata.initiator
-  if given == nil then return end
-  INITIATOR(given, "metadata.initiator")
-  local rest = {}
-  for name, value in next, request.metadata do rest[name] = value end
-  rest.initiator = nil
-  request.initiator, request.metadata = given, next(rest) ~= nil and rest or nil
-end
+local INITIATOR, FORMATS = check.one_of { "user", "agent" }, { "chat", "responses" }
 
 -- Requests ------------------------------------------------------------------------------------------------------------
 
 -- Who began the exchange: the user, where the last message is the user's and more than tool results; else the agent.
-local function initiator(request)
-  local last = request.messages[#request.messages]
-  if request.initiator then return request.initiator end
+local function initiator(messages)
+  local last = messages[#messages]
   if last.role ~= "user" then return "agent" end
   if type(last.content) == "string" then return "user" end
   for _, block in ipairs(last.content) do
@@ -97,6 +82,38 @@ local function any_image(messages)
   return false
 end
 
+-- By request: {initiator, has_image}, which headers tell of it.
+local facts = setmetatable({}, { __mode = "k" })
+
+-- They are found out once, as the caller may change the messages.
+local function facts_of(request)
+  local own = facts[request] or {}
+  facts[request] = own
+  own.initiator = own.initiator or initiator(request.messages)
+  if own.has_image == nil then own.has_image = any_image(request.messages) end
+  return own
+end
+
+--- Takes metadata.initiator ("user" or "agent") out of the request: it becomes a header; and notes in it whether the
+-- model takes an effort, where that was learnt. Raises an ArgumentError for another initiator.
+function copilot.amend(request, state)
+  local no_effort = endpoint.has_no_effort(state)
+  if no_effort ~= nil then request.thinking_mode = no_effort and "none" or nil end
+  local given = request.metadata and request.metadata.initiator
+  if given == nil then return end
+  facts[request] = { initiator = INITIATOR(given, "metadata.initiator") }
+  local rest = {}
+  for name, value in next, request.metadata do rest[name] = value end
+  rest.initiator = nil
+  request.metadata = next(rest) ~= nil and rest or nil
+end
+
+--- Notes what headers tell of the request; the wire formats of which prepare chooses one: see credentials.
+function copilot.rendered(request, state)
+  facts_of(request)
+  return not state.settings.api and FORMATS or nil
+end
+
 local function headers_for(state, request)
   local headers = {}
   for name, value in pairs(state.login.headers) do headers[name] = value end
@@ -104,9 +121,10 @@ local function headers_for(state, request)
     headers["x-github-api-version"] = MODELS_VERSION
     return headers
   end
-  headers["x-initiator"] = initiator(request)
+  local own = facts_of(request)
+  headers["x-initiator"] = own.initiator
   if request.stream then headers.accept = "text/event-stream" end
-  if any_image(request.messages) then headers["copilot-vision-request"] = "true" end
+  if own.has_image then headers["copilot-vision-request"] = "true" end
   return headers
 end
 
