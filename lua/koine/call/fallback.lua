@@ -123,6 +123,11 @@ end
 
 function stream:stats() return self.stream and self.stream:stats() or {} end
 
+-- The messages of a call, a list that stays as it is where the caller adds messages to their own.
+local function own_list(messages)
+  return type(messages) == "table" and table.move(messages, 1, #messages, 1, core.array {}) or messages
+end
+
 -- The option output, whose check notes that it raised: such an error is the caller's, and no refusal.
 local function watched(self, output)
   local judge = type(output) == "table" and output.check
@@ -201,7 +206,7 @@ return function(given)
     options = { model = first:model_name(), observer = given.observer },
     open = function(_, messages, opts)
       opts.model = nil -- each adapter has its own
-      local self = setmetatable({ adapters = adapters, messages = messages, opts = opts, may = may, at = 0,
+      local self = setmetatable({ adapters = adapters, messages = own_list(messages), opts = opts, may = may, at = 0,
         attempts = {} }, stream)
       opts.output = watched(self, opts.output)
       local asked, err = advance(self)

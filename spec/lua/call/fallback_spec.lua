@@ -1,5 +1,6 @@
 -- koine.fallback: the next adapter where the first cannot, and the contract of adapters.
 
+local core = require "koine.core"
 local koine = require "koine"
 local on_loopback = require "spec.lua.testing.contract.kit.on_loopback"
 local raised = require "spec.support.raised"
@@ -54,6 +55,16 @@ describe("fallback", function()
       r = assert(stream:response())
     end)
     assert.are.equal("two", r:text())
+  end)
+
+  it("asks the second what the first was asked, whatever was added since", function()
+    one:script { OVERLOADED }
+    two:script { { content = "two" } }
+    local history = { { role = "user", content = "Hello?" } }
+    local stream <close> = assert(pair():open(history))
+    history[2] = { role = "user", content = "Are you there?" }
+    assert.are.equal("two", assert(stream:response()):text())
+    assert.are.same({ { role = "user", content = "Hello?" } }, core.decode(assert(two:requests())[1].body).messages)
   end)
 
   for _, streamed in ipairs { false, true } do
