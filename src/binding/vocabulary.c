@@ -1,5 +1,5 @@
 /*
-** vocabulary.c: core.vocabulary, the words that answers, histories and errors are made of, in the order of the core's enums;
+** vocabulary.c: core.vocabulary(), the words that answers, histories and errors are made of, in the order of the core's enums;
 ** core.check_source, a check of blocks that constructors and calls share.
 */
 #include "binding.h"
@@ -117,12 +117,18 @@ static int f_check_source(lua_State *L) {
   return 1;
 }
 
-void open_vocabulary(lua_State *L) {
+/* core.vocabulary(): a new table {blocks, deltas, stops, kinds}, see above. */
+static int f_vocabulary(lua_State *L) {
   lua_newtable(L);
   set_blocks(L);
   set_deltas(L);
   set_stops(L);
   set_kinds(L);
+  return 1;
+}
+
+void open_vocabulary(lua_State *L) {
+  lua_pushcfunction(L, f_vocabulary);
   lua_setfield(L, -2, "vocabulary");
   lua_pushcfunction(L, f_check_source);
   lua_setfield(L, -2, "check_source");

@@ -14,16 +14,6 @@ local errors = {}
 -- Positions in raised errors pass over Koine's own files, to the line that called.
 core.own_source(select(3, core.frame(1)):match "^(.-)data[/\\][^/\\]*$")
 
---- The classes, in the order of the documentation. `err:is "Error"` is true for every one of them.
-errors.classes = {}
-
-local listed = { Error = true } -- the last one
-for _, kind in ipairs(core.vocabulary.kinds) do
-  local class = kind.class
-  if not listed[class] then errors.classes[#errors.classes + 1], listed[class] = class, true end
-end
-errors.classes[#errors.classes + 1] = "Error"
-
 local methods = {}
 
 --- True when the error is of that class; "Error" holds for all.
@@ -143,4 +133,19 @@ end
 -- Whatever else f raises goes on unchanged.
 function errors.try(f, ...) return settle(pcall(f, ...)) end
 
-return errors
+local later = {}
+
+-- `classes`: the classes, an array in the order of the documentation, made when it is first asked for.
+-- `err:is "Error"` is true for every one of them.
+function later.__index(_, name)
+  if name ~= "classes" then return nil end
+  errors.classes = require("koine.data.vocabulary").classes
+  return errors.classes
+end
+
+function later.__pairs()
+  errors.classes = errors.classes -- it is among them
+  return next, errors
+end
+
+return setmetatable(errors, later)

@@ -11,7 +11,7 @@ local function by_name(list)
   return map, names
 end
 
-local words = core.vocabulary
+local words = core.vocabulary()
 local vocabulary = {}
 
 --- Types of blocks by name: {name, fields = array of the names of its fields besides `type`, required ones first,
@@ -36,5 +36,15 @@ vocabulary.stops = words.stops
 
 --- Kinds of errors by name: {name, class (of an error without a status), retryable}. kind_names has the names in order.
 vocabulary.kinds, vocabulary.kind_names = by_name(words.kinds)
+
+--- Classes of errors, an array in the order of the documentation.
+vocabulary.classes = {}
+
+local listed = { Error = true } -- the last one
+for _, kind in ipairs(words.kinds) do
+  local class = kind.class
+  if not listed[class] then vocabulary.classes[#vocabulary.classes + 1], listed[class] = class, true end
+end
+vocabulary.classes[#vocabulary.classes + 1] = "Error"
 
 return vocabulary
