@@ -165,6 +165,8 @@ lua_Integer value_known(lua_State *L, int idx, lua_Integer known);
 struct node *value_content(lua_State *L, int idx, struct arena *a, const char *name);
 /* Pushes the tree as fresh Lua values; arrays get the array mark when `mark` is set. Raises on memory. */
 void push_node(lua_State *L, const struct node *v, int mark);
+/* The same of an object, with room for more members in its table. */
+void push_members(lua_State *L, const struct node *v, int mark, int room);
 static inline void push_str(lua_State *L, struct str s) { lua_pushlstring(L, s.n ? s.p : "", s.n); }
 void open_value(lua_State *L); /* adds core.null, core.depth_max, core.array, core.encode, … */
 

@@ -98,6 +98,8 @@ static void push_value(lua_State *L, const struct node *v, struct str key) {
     head_list(v->s, h);
     push_headers(L, h, n);
     lua_remove(L, -2);
+  } else if (str_eq(key, "usage")) {
+    push_members(L, v, 0, RESPONSE_COST_FIELDS);
   } else {
     push_node(L, v, str_eq(key, "output"));
   }

@@ -248,6 +248,16 @@ struct node *value_node(lua_State *L, int idx, struct arena *a, const char *name
 
 /* {{{ trees to Lua */
 
+void push_members(lua_State *L, const struct node *v, int mark, int room) {
+  luaL_checkstack(L, 4, "too many nested values");
+  lua_createtable(L, 0, (int)v->count + room);
+  for (const struct node *c = v->child; c != NULL; c = c->next) {
+    push_str(L, c->key);
+    push_node(L, c, mark || str_eq(c->key, "arguments"));
+    lua_rawset(L, -3);
+  }
+}
+
 void push_node(lua_State *L, const struct node *v, int mark) {
   lua_Integer i = 0;
   luaL_checkstack(L, 4, "too many nested values");
@@ -265,14 +275,7 @@ void push_node(lua_State *L, const struct node *v, int mark) {
       }
       if (mark) luaL_setmetatable(L, TYPE_ARRAY);
       return;
-    case NODE_OBJECT:
-      lua_createtable(L, 0, (int)v->count);
-      for (const struct node *c = v->child; c != NULL; c = c->next) {
-        push_str(L, c->key);
-        push_node(L, c, mark || str_eq(c->key, "arguments"));
-        lua_rawset(L, -3);
-      }
-      return;
+    case NODE_OBJECT: push_members(L, v, mark, 0); return;
   }
 }
 
