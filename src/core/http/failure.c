@@ -71,11 +71,9 @@ static const char *words(const struct transfer *t, CURLcode code) {
 
 /* True when the server of a URL with TLS was reached, and did not say the words of TLS. */
 static int awaits_tls(const struct transfer *t) {
-  const char *url = NULL;
-  long port = 0; /* of this end; libcurl notes the time of the connection no earlier than that of TLS */
+  const char *url = NULL; /* libcurl tells of a connection no earlier than its TLS is there */
   curl_easy_getinfo(t->easy, CURLINFO_EFFECTIVE_URL, &url);
-  curl_easy_getinfo(t->easy, CURLINFO_LOCAL_PORT, &port);
-  return url != NULL && strncmp(url, "https:", 6) == 0 && port > 0;
+  return url != NULL && strncmp(url, "https:", 6) == 0 && t->reached;
 }
 
 /* KIND_TIMEOUT, code "connect"; the words tell a server that does not speak TLS from one that is not there. */

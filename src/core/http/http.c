@@ -84,7 +84,10 @@ static int on_watch(CURL *easy, curl_socket_t fd, int what, void *ud, void *sock
     return 0;
   }
   int events = (what & CURL_POLL_IN ? POLLSET_IN : 0) | (what & CURL_POLL_OUT ? POLLSET_OUT : 0);
+  int is_new = http->socket_connecting > 0 && (events & POLLSET_IN) != 0;
   err_clear(&e);
+  if (is_new && curl_easy_getinfo(easy, CURLINFO_PRIVATE, &t) == CURLE_OK && t != NULL)
+    socket_reach((struct transfer *)(void *)t, fd);
   if (pollset_set(http->poll, fd, events, on_socket, http, &e) < 0 &&
       curl_easy_getinfo(easy, CURLINFO_PRIVATE, &t) == CURLE_OK && t != NULL) {
     transfer_fail((struct transfer *)(void *)t, &e);

@@ -23,7 +23,7 @@
 
 /* A socket that libcurl has open, the port of this end (0: not asked yet), whether a request on it came to no good end (what
 ** else is under way there may go on, new ones go elsewhere), and whether it is a link's. */
-struct socket { int fd, port, retired, linked; };
+struct socket { int fd, port, retired, linked, reached; };
 
 struct http {
   struct source source;         /* first: a pointer to it is one to the http */
@@ -44,6 +44,7 @@ struct http {
   size_t spare_n;
   struct socket *sockets;       /* all that libcurl has open */
   size_t socket_n, socket_cap;
+  size_t socket_connecting;     /* of them, those whose other end was not reached */
   int (*ssl_has_pending)(const void *ssl);  /* OpenSSL's, NULL where libcurl uses another library */
   long (*ssl_ctx_ctrl)(void *context, int command, long value, void *more);
   int keeps_handles;            /* this libcurl may use an easy handle again */
@@ -87,6 +88,7 @@ struct transfer {
   double play_now;              /* the time of a recording without waits */
   unsigned in_head : 1, in_header : 1, head_done : 1, encoded : 1, paused : 1, released : 1, failed : 1;
   unsigned opened : 1;          /* a socket was opened for it: the connection is not an old one */
+  unsigned reached : 1;         /* the other end of that was reached: the server, or a proxy */
   unsigned full : 1;            /* it is in http.full */
   unsigned stale : 1;           /* the connection that libcurl took for it cannot be trusted */
   unsigned http2 : 1;           /* may be */
@@ -167,6 +169,8 @@ int socket_on_ready(void *ud, char *ip, char *local_ip, int port, int local_port
 int socket_on_lookup(void *state, void *reserved, void *ud);
 /* No further request goes out on the connection whose end here has this port. */
 void socket_retire(struct http *http, int port);
+/* libcurl reads from fd for t, so the other end was reached. */
+void socket_reach(struct transfer *t, int fd);
 /* True for a socket that was opened here, and whose close is told: not one of libcurl's pairs. */
 int socket_is_listed(const struct http *http, int fd);
 /* The socket whose end here has this port; -1: none. */

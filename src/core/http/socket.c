@@ -30,6 +30,7 @@ static int enlist(struct http *http, int fd) {
   if (v == NULL) return -1;
   http->sockets = v;
   http->sockets[http->socket_n++] = (struct socket){ .fd = fd };
+  http->socket_connecting++;
   return 0;
 }
 
@@ -64,6 +65,13 @@ static struct socket *find(const struct http *http, int fd) {
 
 int socket_is_listed(const struct http *http, int fd) { return find(http, fd) != NULL; }
 
+void socket_reach(struct transfer *t, int fd) {
+  struct socket *s = find(t->http, fd);
+  if (s == NULL || s->reached) return;
+  s->reached = t->reached = 1;
+  t->http->socket_connecting--;
+}
+
 void socket_link(struct http *http, int fd) {
   struct socket *s = find(http, fd);
   if (s != NULL) s->linked = 1;
@@ -90,6 +98,7 @@ int socket_on_close(void *ud, curl_socket_t fd) {
   struct socket *s = find(http, fd);
   if (s != NULL) {
     if (s->linked) lose_link(http, fd);
+    if (!s->reached) http->socket_connecting--;
     pollset_remove(http->poll, fd);
     *s = http->sockets[--http->socket_n];
   }
