@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "io.h"
@@ -44,6 +45,13 @@ int io_open(const char *path, int flags, mode_t mode) { return io_open_at(AT_FDC
 int io_sync(int fd, int data_only) {
   int r;
   do r = data_only ? SYNC_DATA(fd) : fsync(fd);
+  while (r < 0 && errno == EINTR);
+  return r;
+}
+
+int io_lock(int fd, int operation) {
+  int r;
+  do r = flock(fd, operation);
   while (r < 0 && errno == EINTR);
   return r;
 }

@@ -1,6 +1,6 @@
 /*
-** io.h: files opened, read and written to the end, and on the disk, however often signals interrupt; writes without
-** SIGPIPE; whether a fork has come between. Leaf but for mem.
+** io.h: opens and locks files, reads and writes them whole and flushes them to the disk, however often signals interrupt;
+** writes without SIGPIPE; says whether a fork has come between. Leaf but for mem.
 */
 #ifndef KOINE_BASE_IO_H
 #define KOINE_BASE_IO_H
@@ -18,8 +18,10 @@ unsigned io_process(void);
 /* As openat, with O_CLOEXEC: a descriptor, or -1 and errno, never EINTR. */
 int io_open_at(int dir, const char *path, int flags, mode_t mode);
 int io_open(const char *path, int flags, mode_t mode); /* in the current directory */
-/* What was written is on the disk, and, unless data_only, owner, mode and times: 0, or -1 and errno, never EINTR. */
+/* Flushes what was written, and unless data_only also owner, mode and times: 0, or -1 and errno, never EINTR. */
 int io_sync(int fd, int data_only);
+/* As flock: 0, or -1 and errno, never EINTR. */
+int io_lock(int fd, int operation);
 /* Appends what the descriptor has, of files at most `max` bytes, to b. b may have grown also where it failed. */
 enum io io_read(int fd, size_t max, struct buf *b);
 /* Writes everything: 0, or -1 and errno. */

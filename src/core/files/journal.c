@@ -46,17 +46,25 @@ static int write_at(int fd, struct str bytes, size_t offset) {
   return 0;
 }
 
+/* Ends the file at an offset: 0, or -1 and errno. */
+static int cut(int fd, size_t offset) {
+  int r;
+  do r = ftruncate(fd, (off_t)offset);
+  while (r < 0 && errno == EINTR);
+  return r;
+}
+
 int journal_append(const struct file_lock *l, const char *path, size_t mark, size_t offset, struct str bytes, struct err *e) {
   char whole[8];
   struct stat st;
   for (int i = 0; i < 8; i++) whole[i] = (char)((uint64_t)offset >> (8 * i) & 0xff);
-  if (fstat(l->fd, &st) < 0 || (st.st_size > (off_t)offset && ftruncate(l->fd, (off_t)offset) < 0))
+  if (fstat(l->fd, &st) < 0 || (st.st_size > (off_t)offset && cut(l->fd, offset) < 0))
     return file_fail(e, path, errno);
   if (write_at(l->fd, (struct str){ whole, sizeof whole }, mark) == 0 && write_at(l->fd, bytes, offset) == 0 &&
       io_sync(l->fd, 1) == 0)
     return 0;
-  int reason = errno, cut = ftruncate(l->fd, (off_t)offset);
-  (void)cut; /* where that fails too, the file ends with a cut record */
+  int reason = errno;
+  (void)cut(l->fd, offset); /* where that fails too, the file ends with a cut record */
   return file_fail(e, path, reason);
 }
 

@@ -64,9 +64,9 @@ static int rename_away(const struct log *l, const char *path, struct err *e) {
   off_t size;
   int failed = 0;
   if (snprintf(older, sizeof older, "%s.1", path) >= (int)sizeof older) return file_fail(e, path, ENAMETOOLONG);
-  while (flock(l->fd, LOCK_EX) < 0 && errno == EINTR) continue;
+  (void)io_lock(l->fd, LOCK_EX);
   if (in_place(l, path, &size) && rename(path, older) < 0) failed = errno;
-  flock(l->fd, LOCK_UN);
+  io_lock(l->fd, LOCK_UN);
   return failed ? file_fail(e, path, failed) : 0;
 }
 

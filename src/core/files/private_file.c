@@ -140,7 +140,7 @@ static void remove_remains(const char *path) {
     int fd = io_open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     if (fd < 0) continue;
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
-        flock(fd, LOCK_EX | LOCK_NB) == 0 && is_current(fd, name))
+        io_lock(fd, LOCK_EX | LOCK_NB) == 0 && is_current(fd, name))
       unlink(name);
     close(fd);
   }
@@ -156,7 +156,7 @@ static int open_unnamed(const char *path) {
   memcpy(directory, n == 0 ? "." : path, n == 0 ? 1 : n);
   directory[n == 0 ? 1 : n] = '\0';
   int fd = io_open(directory, O_TMPFILE | O_RDWR, 0600);
-  if (fd >= 0) (void)flock(fd, LOCK_EX | LOCK_NB);
+  if (fd >= 0) (void)io_lock(fd, LOCK_EX | LOCK_NB);
   return fd;
 #else
   (void)path;
@@ -183,7 +183,7 @@ static int open_beside(const char *path, char *name) {
     int fd = io_open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     if (fd < 0 && errno != EEXIST) return -1;
     if (fd < 0) continue;
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0 ? is_current(fd, name) : errno != EWOULDBLOCK) return fd;
+    if (io_lock(fd, LOCK_EX | LOCK_NB) == 0 ? is_current(fd, name) : errno != EWOULDBLOCK) return fd;
     close(fd); /* someone else took it for remains before it was locked */
     errno = EEXIST;
   }
@@ -321,13 +321,13 @@ int file_link(const char *target, const char *path, struct err *e) {
 int file_lock(const char *path, struct file_lock *l, struct err *e) {
   int fd = open_private(path, O_RDWR | O_CREAT, e);
   if (fd < 0) return -1;
-  int locked = flock(fd, LOCK_EX | LOCK_NB) == 0, reason = errno;
+  int locked = io_lock(fd, LOCK_EX | LOCK_NB) == 0, reason = errno;
   if (locked && is_current(fd, path)) {
     *l = (struct file_lock){ .fd = fd, .held = 1 };
     return 1;
   }
   close(fd);
-  return locked || reason == EWOULDBLOCK || reason == EINTR ? 0 : file_fail(e, path, reason);
+  return locked || reason == EWOULDBLOCK ? 0 : file_fail(e, path, reason);
 }
 
 /* Appends the locked file to b: 0, or -1 and b as long as before. */
