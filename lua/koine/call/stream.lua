@@ -43,7 +43,10 @@ local function recover(self, call, err)
     else require "koine.data.name_url"(err, call.outgoing.url, call.outgoing.secrets) end
   end
   call.failure = err
-  if not again and call.span then observe().chat_over(call, nil, self, err) end
+  if not again then
+    if call.span then observe().chat_over(call, nil, self, err) end
+    forget_request(call)
+  end
   return again, err
 end
 

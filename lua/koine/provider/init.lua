@@ -29,7 +29,7 @@
 --   headers, quirks   of every request; codec.h
 --   id_header         header of an answer that holds the request's id, where it is neither request-id nor x-request-id
 --   plain_max_tokens  a plain answer may not be longer: such chats stream inside
---   options           constructor options of its own: options.lua
+--   options           constructor options of its own: call/options/special.lua
 --   apis, api         name → fields that replace the row's; the default
 --   heads             patterns of what may stand before a model's id in `models`, in this order
 --   service, list_base_url  of auth "sigv4": what to sign for; the address of lists, where that is another one.

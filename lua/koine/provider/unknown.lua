@@ -7,9 +7,6 @@ local text = require "koine.data.text"
 
 local unknown = {}
 
-local known = {}
-for _, name in ipairs(require "koine.provider.names") do known[name] = true end
-
 -- "provider/model" for a model id that stands alone: of the provider whose rows know the longest prefix of it; nil
 -- where none does.
 local function whose(rows, id)
@@ -33,10 +30,10 @@ local ELSEWHERE = { google = "koine.gemini or koine.vertex", google_vertex = "ko
 -- Families of models that are taken for providers.
 local FAMILIES = { claude = "anthropic", gpt = "openai", chatgpt = "openai", grok = "xai" }
 
---- Raises an ArgumentError where `name` is what a provider is called elsewhere.
+--- Raises an ArgumentError where `name`, which is no provider of ours, is what one is called elsewhere.
 function unknown.check_elsewhere(name)
   local meant = ELSEWHERE[name]
-  if not meant or known[name] then return end
+  if not meant then return end
   core.raise(errors.new { kind = "argument", field = name, expected = meant,
     message = ("koine.%s does not exist; did you mean %s?"):format(name, meant) })
 end
@@ -44,6 +41,8 @@ end
 --- Raises an ArgumentError with the field `name` that says which provider is meant: that of the model with this id, or
 -- the nearest. `rows` is koine.provider.
 function unknown.refuse(rows, name)
+  local known = {}
+  for _, other in ipairs(rows.names) do known[other] = true end
   local meant = whose(rows, name) or ELSEWHERE[name] or FAMILIES[name] or check.nearest(name, known)
   local shown = text.may_be_secret(name) and "a string that may be a credential" or name
   core.raise(errors.new { kind = "argument", field = "name", expected = meant or "known provider",

@@ -21,8 +21,8 @@ local function quirks_of(row, info, given)
   return quirks
 end
 
---- Makes an adapter of a row and a constructor's options (table, see options.lua; `model` is required where the row has
--- no default_model).
+--- Makes an adapter of a row and a constructor's options (table, see call/options; `model` is required where the row
+-- has no default_model).
 -- Needs no key and makes no connection. Raises an ArgumentError naming the option that is missing, unknown or bad.
 function adapter.new(row, given)
   if type(given) ~= "table" then check.refuse("options", "table", given) end
@@ -65,7 +65,7 @@ function open(...)
 end
 
 --- Sends a chat and returns its Stream at once: next(), response(), deltas(), close(), stats().
--- `messages` is a string (one user message) or an array of messages; `opts` is a table of call options (options.lua),
+-- `messages` is a string (one user message) or an array of messages; `opts` is a table of call options (call/options),
 -- nil for none.
 -- nil, err when it cannot start (an AuthenticationError when there is no key). Raises an ArgumentError for bad messages
 -- or options, a NotImplementedError for what this provider cannot carry.
@@ -132,7 +132,7 @@ function methods:model_info(model) return require("koine.call.models").info(self
 -- Raises a NotImplementedError where it does not run models.
 function methods:pull(model, opts) return require "koine.call.models.pull"(self, model, opts) end
 
---- Embeds texts: see call/embed. `inputs` is a string or an array of strings, `opts` a table of options (options.lua).
+--- Embeds texts: see call/embed. `inputs` is a string or an array of strings, `opts` a table of options (call/options).
 -- A
 -- table whose `vectors` are as many as the inputs, in their order; or nil, err.
 -- Raises an ArgumentError for bad inputs or options, a NotImplementedError where the provider has no embeddings.

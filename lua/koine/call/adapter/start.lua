@@ -104,8 +104,8 @@ local function begin(self, state, messages, settings, streaming, amend, deadline
   return stream.open(call)
 end
 
---- Checks, renders and starts a chat of the adapter `self` with these settings (options.lua), which ask for an answer
--- with a shape, too: a stream, or nil, err. `streaming`: whether its deltas are wanted. A further round of an answer
+--- Checks, renders and starts a chat of the adapter `self` with these settings (call/options), which may ask for an
+-- answer with a shape: a stream, or nil, err. `streaming`: whether its deltas are wanted. A further round of an answer
 -- with a shape whose adapter was closed meanwhile is cancelled. Raises an ArgumentError for bad messages, a
 -- NotImplementedError for what this provider cannot carry.
 function start.open(self, state, messages, settings, streaming)

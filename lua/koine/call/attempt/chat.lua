@@ -1,7 +1,7 @@
 --- Chats that begin in one step: the core renders the request and starts the first attempt, and no table is made of
 -- what goes out. Most chats can: those whose adapter needs no login, limiter or transport, which nobody looks at, and
--- whose key is no function: that may wait, and the caller's tables may change before they are rendered (adapter.lua).
--- A call that fails is unfolded into what attempt/init.lua makes further attempts of.
+-- whose key is no function: that may wait, and the caller's tables may change before they are rendered
+-- (adapter/start.lua). A call that fails is unfolded into what attempt/init.lua makes further attempts of.
 -- Until then a call has: `request`, the canonical request, which other calls may share if it is without messages;
 -- `messages` and their number `count`, `streaming`, `body` (the bytes that went out: a further attempt sends the same,
 -- whatever became of the caller's tables), `prepared` (where to), `began` (the time, where the call has a total).

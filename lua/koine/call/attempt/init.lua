@@ -3,9 +3,10 @@
 -- credentials, limited, reauthenticated, remedies, codec, base_url, hold, judge, hold_body}. `request` is the canonical
 -- request, `codec` its wire format (nil: the adapter's own), `outgoing` the table that the core starts, `path` what
 -- comes behind the base URL, `rendered` the headers that its body needs (nil: none), `credentials` those of the latest
--- attempt (see credentials.apply); `others` is the request in other wire formats (nil: none is wanted), what pcall of
--- render returned by their names; `limited` is true once the rate limiter let the call go, `reauthenticated` has the
--- kinds of errors that the login module was shown, `remedies` says what the request could do without (core.remedy).
+-- attempt (see credentials.apply); `others` has the request in each wire format that the login module may choose, as
+-- pcall of render returned it, by name (nil: it does not choose); `limited` is true once the rate limiter let the call
+-- go, `reauthenticated` has the kinds of errors that the login module was shown, `remedies` says what the request could
+-- do without (core.remedy).
 -- `streaming` says of a chat whether a stream is asked for; nil: the call is no chat, and its observer is told nothing.
 -- A chat that began in one step (attempt/chat.lua) gets most of these at its first failure.
 -- Of fetches, nil for none: `base_url` stands in for the state's, `hold` waits before each attempt (true, or nil,
@@ -14,6 +15,7 @@
 -- does). `closed`, `failure` and `finished` are stream.lua's.
 
 local core = require "koine.core"
+local check = require "koine.data.check"
 local credentials = require "koine.provider.credentials"
 local errors = require "koine.data.errors"
 local http = require "koine.net.http"
@@ -23,7 +25,7 @@ local version = require "koine.data.version"
 
 local attempt = {}
 
-local NO_FORMATS = {}
+local NONE = {}
 local USER_AGENT = "koine/" .. version
 
 --- A fresh ledger for a call with these settings; its deadline begins to run.
@@ -66,24 +68,30 @@ local function take(call, codec, body, rendered, warnings, remedies, path, frami
   call.remedies, call.path, call.rendered = remedies, path, next(rendered) and rendered
 end
 
--- Renders the call's request once more, in the same wire format: the login module or a remedy changed it.
-local function render_again(call)
-  local codec = call.outgoing.codec
-  call.others = nil
-  take(call, codec, call.adapter:render(call.request, "chat", codec))
+-- Keeps the request, which was rendered in this wire format (nil: the adapter's own), also in those that the login
+-- module may choose: the caller may change the tables before that.
+local function keep_others(call, codec, formats)
+  local adapter, outgoing = call.adapter, call.outgoing
+  local others = { [codec or call.state.row.codec] = table.pack(true, outgoing.body, call.rendered or NONE,
+    outgoing.warnings, call.remedies, call.path, outgoing.framing) }
+  for _, format in ipairs(formats) do
+    local kept = others[format] or table.pack(pcall(adapter.render, adapter, call.request, "chat", format))
+    if not kept[1] and check.is_memory(kept[2]) then error(kept[2], 0) end
+    others[format] = kept
+  end
+  call.others = others
 end
 
---- Renders the call's request in its wire format into `outgoing`. Where the login module may want another one, the
--- request is kept in that one, too: the caller may change the tables until then. Raises what render raises.
-function attempt.render(call)
-  local adapter, auth, codec = call.adapter, call.state.auth, call.codec
-  take(call, codec, adapter:render(call.request, "chat", codec))
-  local formats = auth and auth.rendered and auth.rendered(call.request, call.state) or NO_FORMATS
-  call.others = formats[1] and {}
-  for _, format in ipairs(formats) do
-    call.others[format] = table.pack(pcall(adapter.render, adapter, call.request, "chat", format))
-  end
+-- Renders the call's request in a wire format (nil: the adapter's own).
+local function render(call, codec)
+  local auth = call.state.auth
+  take(call, codec, call.adapter:render(call.request, "chat", codec))
+  local formats = auth and auth.formats and auth.formats(call.request, call.state)
+  if formats then keep_others(call, codec, formats) end
 end
+
+--- Renders the call's request in its wire format into `outgoing`. Raises what adapter:render raises.
+function attempt.render(call) render(call, call.codec) end
 
 -- Makes the request in another wire format (nil: the adapter's own) the one that goes out. Raises what render raised.
 local function change_format(call, codec)
@@ -330,7 +338,7 @@ local function remedied(call, err)
     call.state.without[without] = true
     call.state.requests = {} -- those that calls share are made anew
   end
-  render_again(call)
+  render(call, call.outgoing.codec)
   return true
 end
 
@@ -339,7 +347,7 @@ local function relieved(call, err)
   local auth = call.state.auth
   if not auth or not auth.relieve or not call.outgoing or not is_as_sent(call) then return false end
   if not auth.relieve(call.adapter, err, call.request) then return false end
-  render_again(call)
+  render(call, call.outgoing.codec)
   return true
 end
 

@@ -153,6 +153,42 @@ describe("koine.copilot", function()
       assert(server:copilot { models = require("koine.testing.loopback.copilot.data").models })
     end)
 
+    -- The texts of the user in the chats that were made.
+    local function asked()
+      local list = {}
+      for i, chat in ipairs(chats()) do
+        list[i] = core.encode(chat.body.messages or chat.body.input):match "Original" or "Changed"
+      end
+      return list
+    end
+
+    it("as the option api says, with the messages as they were before the key was asked for", function()
+      assert(server:script "echo")
+      local messages = { { role = "user", content = "Original" } }
+      local adapter = copilot { model = "gpt-5-mini", api = "responses", key = function()
+        messages[1].content = "Changed."
+        return "ghu_key"
+      end }
+      adapter:chat(messages) -- the key is refused, twice
+      assert.are.same({ "/responses", "/responses" }, paths())
+      assert.are.same({ "Original", "Original" }, asked())
+    end)
+
+    it("anew with the messages as they were also where the effort was taken out before", function()
+      with_models({ id = "newest", endpoints = { "/chat/completions", "/responses" }, efforts = { "low" } })
+      assert(server:script { { error = { status = 400, code = "invalid_reasoning_effort", message = "no effort" } },
+        { error = { status = 404, code = "unsupported_api_for_model", message = "not here" } }, { content = "Fine." } })
+      local messages, requests = { { role = "user", content = "Original" } }, 0
+      local adapter = copilot { model = "newest", thinking = "low", retry = { max = 2 }, on_request = function()
+        requests = requests + 1
+        if requests == 2 then messages[1].content = "Changed." end
+      end }
+      adapter:chat(messages)
+      assert.are.same({ "/chat/completions", "/chat/completions", "/responses" }, paths())
+      assert.are.same({ "Original", "Original", "Original" }, asked())
+      assert(server:copilot { models = require("koine.testing.loopback.copilot.data").models })
+    end)
+
     it("anew when only the other takes tools with an effort", function()
       assert(server:script "echo")
       local adapter = copilot { model = "gpt-5.5", thinking = "low" }

@@ -108,10 +108,12 @@ function copilot.amend(request, state)
   request.metadata = next(rest) ~= nil and rest or nil
 end
 
---- Notes what headers tell of the request; the wire formats of which prepare chooses one: see credentials.
-function copilot.rendered(request, state)
+--- Notes what headers tell of the request, and returns the wire formats that it may be sent in: see credentials.
+function copilot.formats(request, state)
   facts_of(request)
-  return not state.settings.api and FORMATS or nil
+  local api = state.settings.api or state.login.api
+  if not api then return FORMATS end
+  return api ~= state.row.codec and { api } or nil
 end
 
 local function headers_for(state, request)
