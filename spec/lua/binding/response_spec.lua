@@ -30,6 +30,13 @@ describe("a Response", function()
     assert.are.same({}, silent.usage)
   end)
 
+  it("refuses a list as usage", function()
+    local function with(usage) return { content = {}, model = "m", stop_reason = "end_turn", usage = usage } end
+    local err = raised(koine.response, with { 1, 2, 3 })
+    assert.are.equal("usage", err.field)
+    assert.are.same({}, koine.response(with(koine.array {})).usage)
+  end)
+
   it("wraps a lone string as one text block", function()
     local r = koine.response { content = "hello", model = "m", stop_reason = "end_turn" }
     assert.are.same({ { type = "text", text = "hello" } }, r.content)

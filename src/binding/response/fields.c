@@ -170,6 +170,8 @@ static void add_field(lua_State *L, struct arena *a, struct node *o, const struc
   if (type != LUA_TNIL) {
     struct node *v = value_node(L, -1, a, f->name);
     if (list && is_empty(v)) v = node_new(a, NODE_ARRAY);
+    if (usage && is_empty(v)) v = node_new(a, NODE_OBJECT);
+    if (usage && v != NULL && !node_is(v, NODE_OBJECT)) raise_argument(L, f->name, "a table of counts", "an array");
     set(L, o, f->name, v);
   } else if (usage || list) {
     set(L, o, f->name, node_new(a, usage ? NODE_OBJECT : NODE_ARRAY));
