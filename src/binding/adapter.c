@@ -1,6 +1,6 @@
 /*
 ** adapter.c: userdata koine.adapter: a codec with one provider's quirks. Its methods that wait are
-** lua/koine/call/adapter.lua's. User values: 1 the engine, 2 the Lua layer's private table, 3 the table its strings are
+** lua/koine/call/adapter's. User values: 1 the engine, 2 the Lua layer's private table, 3 the table its strings are
 ** borrowed from. Owns nothing outside Lua.
 */
 #include "binding.h"
@@ -46,7 +46,7 @@ static void read_quirks(lua_State *L, struct quirks *q) {
   lua_pop(L, 1);
 }
 
-/* core.adapter{provider, title, codec, model, quirks, state [, id_header]}: see lua/koine/call/adapter.lua. Raises ArgumentError. */
+/* core.adapter{provider, title, codec, model, quirks, state [, id_header]}: see lua/koine/call/adapter. Raises ArgumentError. */
 static int f_adapter(lua_State *L) {
   struct adapter *a;
   luaL_checktype(L, 1, LUA_TTABLE);

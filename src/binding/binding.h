@@ -293,7 +293,7 @@ void set_route(lua_State *L, const struct route *r, const char *sent);
 ** sent as bytes_sent. */
 void push_figures(lua_State *L, const struct transfer_stats *s);
 /* Reads a chat's request and what its answer has to go by into *r and *spec, which holds zeros, from the table at idx: see
-** lua/koine/call/adapter.lua. Strings are borrowed from values that it leaves on the stack. Raises ArgumentError. */
+** lua/koine/call/adapter. Strings are borrowed from values that it leaves on the stack. Raises ArgumentError. */
 void read_exchange(lua_State *L, int idx, const struct adapter *ad, struct http_request *r, struct exchange_spec *spec,
                    struct arena *a);
 /* Reads `secrets`, an array of strings, borrowed. Raises ArgumentError when there are more than can be looked for. */

@@ -79,7 +79,7 @@ end
 --   system      string or array of text blocks
 --   stop        array of conditions, or one: koine.agent.steps(n), tool(name), tokens(n), cost(usd), deadline(seconds),
 --               or any function(state) (agent/stop.lua); { koine.agent.steps(50) } when absent
---   options     options of every model call (options.lua): max_tokens, thinking, timeout, …
+--   options     options of every model call (call/options): max_tokens, thinking, timeout, …
 --   parallel    true: the tools of a step run at once (default false)
 --   prepare     function(step) called before each model call with {number, messages, usage, stop_reason} (copies): nil,
 --               or what this one call has of its own: adapter (another model), tools, system, options, messages (what

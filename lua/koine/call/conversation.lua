@@ -97,7 +97,7 @@ local function says_nothing(said)
 end
 
 --- Says something: the Response, or nil, err. `said` is a string or an array of blocks; `opts` a table of options of
--- this exchange (options.lua), which win over the conversation's, or a function of one delta; nil for none. Its output
+-- this exchange (call/options), which win over the conversation's, or a function of one delta; nil for none. Its output
 -- may be false: this answer has no shape, though the conversation's answers have one. Tool calls that wait for
 -- results are answered as not executed. Raises an ArgumentError for bad blocks, options, or while another exchange is
 -- under way.

@@ -235,8 +235,8 @@ local function derive(adapter, definition)
   end
 
   --- Reads an answer to its end: a Response, or nil, err. `messages` is a string or an array of messages, `opts` a
-  -- table of call options (options.lua), nil for none; opts.on_delta is called for every delta. Raises an ArgumentError
-  -- for what is wrong with them, and what on_delta raises.
+  -- table of call options (call/options), nil for none; opts.on_delta is called for every delta. Raises an
+  -- ArgumentError for what is wrong with them, and what on_delta raises.
   function adapter:chat(messages, opts)
     local all, call = called(self, "chat", opts)
     local on_delta = all.stream ~= false and all.on_delta or nil

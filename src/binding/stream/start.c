@@ -60,7 +60,7 @@ static int start(lua_State *L, int idx, struct adapter *ad) {
   return started;
 }
 
-/* adapter:start(request, call): a stream, whose state is the table `call`, or nil, err. See lua/koine/call/adapter.lua for the
+/* adapter:start(request, call): a stream, whose state is the table `call`, or nil, err. See lua/koine/call/adapter for the
 ** request, a table. Raises ArgumentError. */
 static int m_start(lua_State *L) {
   struct adapter *ad = check_adapter(L, 1);

@@ -160,7 +160,7 @@ local function learnt_of(state, model)
   return state.embeddings[model]
 end
 
---- Embeds `inputs` (a string, or an array of strings) with an adapter; options: see options.lua. A table {vectors =
+--- Embeds `inputs` (a string, or an array of strings) with an adapter; options: see call/options. A table {vectors =
 -- array of arrays of numbers, or of packed strings (koine.vector); usage = {input_tokens, requests, incomplete, cost,
 -- cost_source}; model; dimensions; request_ids; warnings; attempts}; or nil, err, all or nothing: err.partial is then
 -- {vectors = array with false for each that is missing, failed = {first, last}}. Raises an ArgumentError for what is

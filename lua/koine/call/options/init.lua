@@ -147,12 +147,15 @@ function options.is_call(name) return CALL[name] ~= nil end
 -- on the model.
 function options.check_name(name, field) check_known(name, CALL, CONSTRUCTOR, A_CALL, field) end
 
---- The options of calls: name → checker; those of them that are not sent.
-options.of_call, options.kept = CALL, KEPT
+--- The options of calls: {name → checker}.
+options.of_call = CALL
 
---- Checks `given` against `known` (name → checker) and puts it over what `settings` inherits: the settings. `elsewhere`
--- holds the names of another function's options, which an error for one of them says, and `where` is this function's
--- name. Raises an ArgumentError naming the first bad one.
+--- Those that constructors and calls take and that are not sent: {name → checker}.
+options.kept = KEPT
+
+--- Checks `given` against `known` ({name → checker}) and puts it over what `settings` inherits. Returns the settings.
+-- `elsewhere` has the options of other functions; an error for one of them says `where` it belongs: "chat and open, not
+-- of embed". Raises an ArgumentError naming the first bad option.
 function options.take(settings, given, known, elsewhere, where)
   if type(given) ~= "table" then check.refuse("options", "table", given) end
   local names = check.names(given)

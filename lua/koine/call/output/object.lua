@@ -5,7 +5,7 @@ local errors = require "koine.data.errors"
 local failure = require "koine.call.output.failure"
 local options = require "koine.call.options"
 
---- The value and the Response, or nil, err: see adapter.lua. Raises an ArgumentError where `opts` has no `output`: of
+--- The value and the Response, or nil, err: see call/adapter. Raises an ArgumentError where `opts` has no `output`: of
 -- an option that calls do not have, where there is one.
 return function(adapter, messages, opts)
   if opts ~= nil and type(opts) ~= "table" then
