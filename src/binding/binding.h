@@ -151,7 +151,7 @@ size_t field_size(lua_State *L, const char *key, size_t otherwise);
 lua_Integer array_count(lua_State *L, int idx);
 /* The value at idx as a tree in the arena: strings are borrowed from Lua, so the value must stay reachable. Objects
 ** have their members sorted. `name` begins the path in error messages. Raises ArgumentError (functions, cycles, depth >
-** VALUE_DEPTH, mixed keys, NaN). */
+** VALUE_DEPTH, both kinds of keys, NaN). */
 struct node *value_node(lua_State *L, int idx, struct arena *a, const char *name);
 /* A request, message list and tools included, with only the fields that design knows at record level. `messages` is the index
 ** of its messages, an array or the text of a user's one message; 0: they are in the request. */

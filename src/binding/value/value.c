@@ -196,7 +196,7 @@ static struct node *to_table(lua_State *L, int idx, struct arena *a, const struc
       integers++;
     } else {
       raise_at(L, p, "a table with only string keys or only 1..n",
-               lua_isinteger(L, -2) ? "mixed keys" : "another kind of key");
+               o != NULL && lua_isinteger(L, -2) ? "both kinds of keys" : "another kind of key");
     }
     lua_pop(L, 1);
   }
