@@ -4,7 +4,7 @@ local core = require "koine.core"
 local koine = require "koine"
 local luassert = require "luassert"
 
-local http2 = { offered = core.http2_problem == nil }
+local http2 = { offered = not core.http2_problem }
 
 --- The values of the option http2 to try, by the protocol's name as `names` = {[true] = …, [false] = …} has it.
 function http2.protocols(names)

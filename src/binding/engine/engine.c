@@ -16,7 +16,7 @@ static int f_tell_collector(lua_State *L) {
   return 0;
 }
 
-/* core.libcurl(): the version of the libcurl that is running. core.http2_problem: why it may not speak HTTP/2, a string; nil
+/* core.libcurl(): the version of the libcurl that is running. core.http2_problem: why it may not speak HTTP/2, a string; false
 ** where it may. */
 static int f_libcurl(lua_State *L) {
   lua_pushstring(L, http_library());
@@ -92,8 +92,7 @@ void open_engine(lua_State *L) {
   lua_setfield(L, -2, "offline");
   lua_pushcfunction(L, f_libcurl);
   lua_setfield(L, -2, "libcurl");
-  if (http2_problem() != NULL) {
-    lua_pushstring(L, http2_problem());
-    lua_setfield(L, -2, "http2_problem");
-  }
+  if (http2_problem() != NULL) lua_pushstring(L, http2_problem());
+  else lua_pushboolean(L, 0);
+  lua_setfield(L, -2, "http2_problem");
 }
