@@ -349,6 +349,7 @@ build = {
     ["koine.data.calendar"] = "lua/koine/data/calendar.lua",
     ["koine.data.check"] = "lua/koine/data/check/init.lua",
     ["koine.data.check.names"] = "lua/koine/data/check/names.lua",
+    ["koine.data.check.sorted"] = "lua/koine/data/check/sorted.lua",
     ["koine.data.check.tables"] = "lua/koine/data/check/tables.lua",
     ["koine.data.check.value"] = "lua/koine/data/check/value.lua",
     ["koine.data.errors"] = "lua/koine/data/errors.lua",

@@ -4,7 +4,6 @@
 
 local core = require "koine.core"
 local auth = require "koine.provider.auth"
-local check = require "koine.data.check"
 local errors = require "koine.data.errors"
 local options = require "koine.call.options"
 local rows = require "koine.provider"
@@ -25,7 +24,7 @@ end
 -- has no default_model).
 -- Needs no key and makes no connection. Raises an ArgumentError naming the option that is missing, unknown or bad.
 function adapter.new(row, given)
-  if type(given) ~= "table" then check.refuse("options", "table", given) end
+  if type(given) ~= "table" then require("koine.data.check").refuse("options", "table", given) end
   local wanted = given.model
   if wanted == nil then wanted = row.default_model end
   if type(wanted) ~= "string" or not wanted:find "%S" then
@@ -49,7 +48,7 @@ end
 -- Raises an ArgumentError when there is no such provider, saying which may be meant.
 function adapter.by_name(name, given)
   if type(name) ~= "string" or name == "" then errors.argument("name", '"provider/model"', name) end
-  if given ~= nil and type(given) ~= "table" then check.refuse("options", "table", given) end
+  if given ~= nil and type(given) ~= "table" then require("koine.data.check").refuse("options", "table", given) end
   local provider, rest = name:match "^([^/]*)/?(.*)$"
   local row, copy = rows.load(provider), {}
   for option, value in pairs(given or {}) do copy[option] = value end
@@ -144,7 +143,7 @@ function methods:count_tokens(messages, opts)
   local state = core.state(self)
   if not state.row.counts then return -1 end
   local settings = options.call(opts, state.settings)
-  messages = check.messages(messages)
+  messages = require("koine.data.check").messages(messages)
   return require("koine.call.models").count(self,
     require("koine.call.adapter.start").request(state, messages, settings, false), settings)
 end

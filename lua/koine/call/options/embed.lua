@@ -10,7 +10,7 @@ local EMBED = { model = check.name, dimensions = check.integer(1), extra = check
   end),
   as = check.one_of { "table", "packed" }, normalize = check.boolean, prefix = check.string,
   truncate_client = check.boolean, batch = check.integer(1), parallel = check.integer(1, 64) }
-for name, checker in next, options.kept do EMBED[name] = checker end
+for name in next, options.kept do EMBED[name] = true end
 EMBED.keep_raw = nil
 
 --- Checks the options of embed (nil: none) and returns its settings: they inherit from the adapter's, but for model and

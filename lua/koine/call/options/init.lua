@@ -43,8 +43,8 @@
 -- shape of the answer, see output/option.lua).
 
 local core = require "koine.core"
-local check = require "koine.data.check"
 local errors = require "koine.data.errors"
+local sorted = require "koine.data.check.sorted"
 
 local options = {}
 
@@ -53,50 +53,28 @@ local DEFAULTS = {
   retry = { max = 2, max_delay = 60, on_ambiguous = true },
 }
 
--- Checkers of values.lua, which is loaded when one of them is asked.
-local VALUES = setmetatable({}, { __index = function(_, name)
-  return function(value, field, settings)
-    return require "koine.call.options.values"[name](value, field, settings)
-  end
-end })
-
-local function OBSERVER(value, field) return require("koine.data.observer").option(value, field) end
-local function PARENT(value, field) return require("koine.data.observer").parent(value, field) end
-local function TRANSPORT(value, field) return require("koine.net.transport").option(value, field) end
-
 -- The names ---------------------------------------------------------------------------------------------------------
 
+-- Sets: what their values must be is in values.lua, which is loaded when a value is first looked at.
+
+local function set(words)
+  local names = {}
+  for word in words:gmatch "%S+" do names[word] = true end
+  return names
+end
+
 -- Taken by constructors and by calls: what goes to the provider, a member of the request of the same name (codec.h), …
-local SENT = {
-  max_tokens = check.integer(0), thinking = VALUES.thinking, temperature = check.number(0, 2),
-  top_p = check.number(0, 1), stop_sequences = VALUES.stop_sequences, metadata = check.table,
-  cache_retention = check.one_of { "none", "short", "long" }, betas = VALUES.betas, extra = check.table,
-  seed = check.integer(0, 0x7fffffff), top_k = check.integer(1), min_p = check.number(0, 1),
-  logprobs = VALUES.logprobs,
-}
+local SENT = set [[max_tokens thinking temperature top_p top_k min_p seed logprobs stop_sequences cache_retention
+  metadata betas extra]]
 
 -- … and what does not.
-local KEPT = {
-  timeout = VALUES.timeout, limits = VALUES.limits, retry = VALUES.retry, on_retry = check.func,
-  headers = VALUES.headers, keep_raw = check.boolean, parent = PARENT, on_request = check.func,
-  on_response = check.func,
-}
+local KEPT = set "timeout limits retry on_retry headers keep_raw parent on_request on_response"
 
-local CONSTRUCTOR = {
-  model = check.name, key = check.key_source, base_url = check.url, quirks = check.table, http2 = VALUES.http2,
-  proxy = check.string, ca_file = check.credential_path, observer = OBSERVER,
-  rate_limiter = check.method("wait", "object with a method wait"), transport = TRANSPORT,
-  clock = check.method("park", "object with methods now and park"),
-}
+local CONSTRUCTOR = set [[model key base_url quirks http2 proxy ca_file observer rate_limiter transport clock]]
 
--- Taken by calls alone: the same two kinds. The core checks the shapes of the first together with the messages.
-local CALL_SENT = {
-  system = check.either("string or array of text blocks", check.string, check.table),
-  tools = check.table,
-  tool_choice = check.either('"auto", "any", "none" or {type = "tool", name = …}', check.string, check.table),
-}
-local CALL_KEPT = { stream = check.boolean, on_delta = check.func,
-  output = function(value, field) return require "koine.call.output.option"(value, field) end }
+-- Taken by calls alone: the same two kinds.
+local CALL_SENT = set "system tools tool_choice"
+local CALL_KEPT = set "stream on_delta output"
 
 -- A new table: what `below` holds, and over it what `above` holds.
 local function merge(above, below)
@@ -121,7 +99,7 @@ local function check_known(name, known, elsewhere, where, field)
   if known[name] then return end
   if not elsewhere[name] then
     local hints = require "koine.call.options.hints"(name, known, elsewhere, where)
-    check.unknown("option", name, known, field, hints)
+    require("koine.data.check").unknown("option", name, known, field, hints)
   end
   field = field or name
   core.raise(errors.new { kind = "argument", field = field, expected = "an option of " .. where,
@@ -147,21 +125,28 @@ function options.is_call(name) return CALL[name] ~= nil end
 -- on the model.
 function options.check_name(name, field) check_known(name, CALL, CONSTRUCTOR, A_CALL, field) end
 
---- The options of calls: {name → checker}.
+--- The options of calls: {name = true}.
 options.of_call = CALL
 
---- Those that constructors and calls take and that are not sent: {name → checker}.
+--- Those that constructors and calls take and that are not sent: {name = true}.
 options.kept = KEPT
 
---- Checks `given` against `known` ({name → checker}) and puts it over what `settings` inherits. Returns the settings.
--- `elsewhere` has the options of other functions; an error for one of them says `where` it belongs: "chat and open, not
--- of embed". Raises an ArgumentError naming the first bad option.
+-- Whether an option is the model, and good: most constructors are given nothing else.
+local function is_model(name, value) return name == "model" and type(value) == "string" and value:find "%S" ~= nil end
+
+--- Checks `given` against `known` ({name = true, or a checker that values.lua does not have}) and puts it over what
+-- `settings` inherits. Returns the settings. `elsewhere` has the options of other functions; an error for one of them
+-- says `where` it belongs: "chat and open, not of embed". Raises an ArgumentError naming the first bad option.
 function options.take(settings, given, known, elsewhere, where)
-  if type(given) ~= "table" then check.refuse("options", "table", given) end
-  local names = check.names(given)
+  if type(given) ~= "table" then require("koine.data.check").refuse("options", "table", given) end
+  local names = sorted(given)
   for _, name in ipairs(names) do check_known(name, known, elsewhere, where) end
   for _, name in ipairs(names) do
-    local kept = known[name](given[name], name, settings)
+    local kept, checker = given[name], known[name]
+    if not is_model(name, kept) then
+      if checker == true then checker = require "koine.call.options.values"[name] end
+      kept = checker(kept, name, settings)
+    end
     settings[name] = MERGED[name] and merge(kept, settings[name]) or kept
   end
   return settings

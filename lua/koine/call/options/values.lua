@@ -1,11 +1,35 @@
---- What the values of single options must be: checkers, by the option's name. A part of init.lua, which calls them with
--- the value, the field of an error, and the settings at hand (`model_info` is the model's row).
+--- What the values of options must be: checkers, by the option's name. A part of init.lua, which calls them with the
+-- value, the field of an error, and the settings at hand (`model_info` is the model's row).
 
 local check = require "koine.data.check"
 local core = require "koine.core"
 local errors = require "koine.data.errors"
 
-local values = {}
+local values = {
+  model = check.name, key = check.key_source, base_url = check.url, quirks = check.table, proxy = check.string,
+  ca_file = check.credential_path, rate_limiter = check.method("wait", "object with a method wait"),
+  clock = check.method("park", "object with methods now and park"),
+  max_tokens = check.integer(0), temperature = check.number(0, 2), top_p = check.number(0, 1),
+  cache_retention = check.one_of { "none", "short", "long" }, metadata = check.table, extra = check.table,
+  seed = check.integer(0, 0x7fffffff), top_k = check.integer(1), min_p = check.number(0, 1),
+  on_retry = check.func, keep_raw = check.boolean, on_request = check.func, on_response = check.func,
+  stream = check.boolean, on_delta = check.func,
+  -- The core checks the shapes of these together with the messages.
+  system = check.either("string or array of text blocks", check.string, check.table), tools = check.table,
+  tool_choice = check.either('"auto", "any", "none" or {type = "tool", name = …}', check.string, check.table),
+}
+
+--- See data/observer.
+function values.observer(value, field) return require("koine.data.observer").option(value, field) end
+
+--- See data/observer/context.lua.
+function values.parent(value, field) return require("koine.data.observer").parent(value, field) end
+
+--- See net/transport.lua.
+function values.transport(value, field) return require("koine.net.transport").option(value, field) end
+
+--- See call/output/option.lua.
+function values.output(value, field) return require "koine.call.output.option"(value, field) end
 
 --- Texts that end an answer, none of them empty.
 values.stop_sequences = check.list(check.name, "array of strings")

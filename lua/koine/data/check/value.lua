@@ -10,15 +10,8 @@ local function type_of(value) return value == nil and "nothing" or "a " .. type(
 --- Raises the ArgumentError for a value that may be a credential: only its type is shown.
 function check.refuse(field, expected, value) core.raise_argument(field, expected, type_of(value)) end
 
-local function before(a, b) return core.before(tostring(a), tostring(b)) end
-
---- The keys of a table, sorted as text, so that of several faults an error always names the same one.
-function check.names(of)
-  local list = {}
-  for name in next, of do list[#list + 1] = name end
-  table.sort(list, before)
-  return list
-end
+--- The keys of a table, sorted as text: see sorted.lua.
+check.names = require "koine.data.check.sorted"
 
 --- Whether a value is a table whose keys are 1..n, or without any: an array, where an object would be a mistake.
 function check.is_list(value)

@@ -281,7 +281,7 @@ describe("documentation: names", function()
   it("every option is on the adapter's page", function()
     local options, names = require "koine.call.options", {}
     local code = read "lua/koine/call/options/init.lua" .. read "lua/koine/call/options/special.lua"
-    for word in code:gmatch "%f[%w_]([%l_][%l_%d]*) = " do
+    for word in code:gmatch "%f[%w_]([%l_][%l_%d]*)" do
       for _, try in ipairs { function(v) options.constructor({ [word] = v }, {}, { "name", "api", "auth" }) end,
         function(v) options.call({ [word] = v }, options.constructor({}, {})) end } do
         local _, err = pcall(try, coroutine.create(print)) -- a value that no option takes
