@@ -178,28 +178,29 @@ static struct node *to_array(lua_State *L, int idx, struct arena *a, const struc
 
 /* A table without a mark: an array when its keys are 1..n, n > 0; else an object of string keys. */
 static struct node *to_table(lua_State *L, int idx, struct arena *a, const struct path *p, int depth) {
-  lua_Integer last = 0, integers = 0;
+  static const char EXPECTED[] = "a table with only string keys or only 1..n";
+  lua_Integer last = 0, integers = 0, others = 0;
   struct node *o = NULL;
   if (is_marked_array(L, idx)) return to_array(L, idx, a, p, depth);
   lua_pushnil(L);
-  while (lua_next(L, idx)) {
+  for (; lua_next(L, idx); lua_pop(L, 1)) {
     if (lua_type(L, -2) == LUA_TSTRING) {
       struct path here = { p, lua_tostring(L, -2), 0 };
       struct node *v;
-      if (integers > 0) raise_at(L, p, "a table with only string keys or only 1..n", "both kinds of keys");
       if (o == NULL) o = value_need(L, node_new(a, NODE_OBJECT));
+      if (integers + others > 0) continue;
       v = to_node(L, -1, a, &here, depth + 1);
       v->key.p = lua_tolstring(L, -2, &v->key.n);
       append(o, v);
-    } else if (lua_isinteger(L, -2) && lua_tointeger(L, -2) >= 1 && o == NULL) {
+    } else if (lua_isinteger(L, -2) && lua_tointeger(L, -2) >= 1) {
       if (lua_tointeger(L, -2) > last) last = lua_tointeger(L, -2);
       integers++;
     } else {
-      raise_at(L, p, "a table with only string keys or only 1..n",
-               o != NULL && lua_isinteger(L, -2) ? "both kinds of keys" : "another kind of key");
+      others++;
     }
-    lua_pop(L, 1);
   }
+  if (others > 0) raise_at(L, p, EXPECTED, "another kind of key");
+  if (o != NULL && integers > 0) raise_at(L, p, EXPECTED, "both kinds of keys");
   if (o == NULL && integers > 0) {
     if (integers != last) raise_at(L, p, "an array without holes", "one with holes");
     return to_array(L, idx, a, p, depth);
