@@ -69,7 +69,7 @@ static const char *words(const struct transfer *t, CURLcode code) {
   return t->text[0] == '\0' || strchr(t->text, '@') != NULL ? curl_easy_strerror(code) : t->text;
 }
 
-/* True when the server of a URL with TLS was reached, and did not say the words of TLS. */
+/* True when the server of a URL with TLS, or a proxy before it, was reached, and TLS is not there. */
 static int awaits_tls(const struct transfer *t) {
   const char *url = NULL; /* libcurl tells of a connection no earlier than its TLS is there */
   curl_easy_getinfo(t->easy, CURLINFO_EFFECTIVE_URL, &url);
