@@ -12,9 +12,11 @@
 --                               accept-encoding, content-length and the connection's own headers
 --   setup(state)              checks the constructor's options; raises an ArgumentError
 --   amend(request, state)     changes the canonical request, not the caller's tables in it, before it is rendered
---   formats(request, state)   → the wire formats in which prepare may have a chat sent (array of names), nil: the row's
---                               alone; called when the canonical request was rendered, before the caller may change the
---                               tables in it: the time to note what headers tell of them
+--   format(state)             → the wire format that prepare will have chats sent in, as far as that is known (name);
+--                               nil: the row's; then there is also
+--   formats(request, state)   → those in which it may yet have one sent (array of names); called when the canonical
+--                               request was rendered, before the caller may change the tables in it: the time to note
+--                               what headers tell of them
 --   rejected(adapter, err, applied) → true when the attempt that the provider refused should be sent once more; applied
 --                               is what prepare returned for it
 --   advise(adapter, err, applied) → words that say what to do about the refusal that a call ends with, for its message;

@@ -86,12 +86,17 @@ end
 local function render(call, codec)
   local auth = call.state.auth
   take(call, codec, call.adapter:render(call.request, "chat", codec))
-  local formats = auth and auth.formats and auth.formats(call.request, call.state)
-  if formats then keep_others(call, codec, formats) end
+  call.others = nil
+  if auth and auth.formats then keep_others(call, codec, auth.formats(call.request, call.state)) end
 end
 
---- Renders the call's request in its wire format into `outgoing`. Raises what adapter:render raises.
-function attempt.render(call) render(call, call.codec) end
+--- Renders the call's request in its wire format, as far as that is known, into `outgoing`. Raises what adapter:render
+-- raises.
+function attempt.render(call)
+  local auth, state = call.state.auth, call.state
+  local format = auth and auth.format and auth.format(state)
+  render(call, call.codec or format ~= state.row.codec and format or nil)
+end
 
 -- Makes the request in another wire format (nil: the adapter's own) the one that goes out. Raises what render raised.
 local function change_format(call, codec)

@@ -3,6 +3,7 @@
 local core = require "koine.core"
 local copilot_kit = require "spec.lua.provider.copilot.kit"
 local api_token = require "koine.provider.auth.copilot.api_token"
+local raised = require "spec.support.raised"
 local toy_host = require "spec.lua.task.toy_host"
 local wait = require "koine.task.wait"
 
@@ -187,6 +188,32 @@ describe("koine.copilot", function()
       assert.are.same({ "/chat/completions", "/chat/completions", "/responses" }, paths())
       assert.are.same({ "Original", "Original", "Original" }, asked())
       assert(server:copilot { models = require("koine.testing.loopback.copilot.data").models })
+    end)
+
+    it("without the effort that was taken out, where another chat has learnt the format meanwhile", function()
+      with_models({ id = "gpt-5-x", endpoints = { "/chat/completions", "/responses" }, efforts = { "low" } })
+      local effort = { error = { status = 400, code = "invalid_reasoning_effort", message = "no effort" } }
+      local elsewhere = { error = { status = 404, code = "unsupported_api_for_model", message = "not here" } }
+      assert(server:script { effort, elsewhere, { content = "Other." }, { content = "Fine." } })
+      local adapter, other
+      adapter = copilot { model = "gpt-5-x", thinking = "low", retry = { max = 2 }, on_response = function()
+        if other then return end
+        other = true
+        other = assert(adapter:chat "Another."):text()
+      end }
+      assert.are.equal("Fine.", assert(adapter:chat "Hi"):text())
+      assert.are.equal("Other.", other)
+      assert.are.same({ "/responses", "/responses", "/chat/completions", "/chat/completions" }, paths())
+      assert.is_nil(kit.last_chat().body.reasoning_effort)
+      assert(server:copilot { models = require("koine.testing.loopback.copilot.data").models })
+    end)
+
+    it("as the option api says, also of what only that one carries", function()
+      local document = { type = "document", source = "https://example.com/a.pdf", media_type = "application/pdf" }
+      local messages = { { role = "user", content = { { type = "text", text = "Hi" }, document } } }
+      assert.are.equal("/responses", sent({ model = "gpt-5-mini", api = "responses" }, messages).path)
+      local err = raised(sent, { model = "gpt-4.1", api = "chat" }, messages)
+      assert.are.equal("ArgumentError", err.class)
     end)
 
     it("anew when only the other takes tools with an effort", function()

@@ -108,12 +108,14 @@ function copilot.amend(request, state)
   request.metadata = next(rest) ~= nil and rest or nil
 end
 
+--- The wire format that a chat is sent in, as far as that is known: see credentials.
+function copilot.format(state) return (endpoint.choose(state)) end
+
 --- Notes what headers tell of the request, and returns the wire formats that it may be sent in: see credentials.
 function copilot.formats(request, state)
   facts_of(request)
   local api = state.settings.api or state.login.api
-  if not api then return FORMATS end
-  return api ~= state.row.codec and { api } or nil
+  return api and { api } or FORMATS
 end
 
 local function headers_for(state, request)
