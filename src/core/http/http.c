@@ -30,15 +30,19 @@ static void give_up(struct http *http) {
   http->curl_at = -1;
 }
 
+/* The transfer of a handle; NULL: none. */
+static struct transfer *transfer_of(CURL *easy) {
+  char *t = NULL;
+  return curl_easy_getinfo(easy, CURLINFO_PRIVATE, &t) == CURLE_OK ? (struct transfer *)(void *)t : NULL;
+}
+
 /* Ends what libcurl has finished. */
 static void collect(struct http *http) {
   CURLMsg *msg;
   int left;
   while ((msg = curl_multi_info_read(http->multi, &left)) != NULL) {
-    char *t = NULL;
-    CURLcode code = msg->data.result;
-    if (msg->msg == CURLMSG_DONE && curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &t) == CURLE_OK)
-      transfer_finished((struct transfer *)(void *)t, code, 1);
+    struct transfer *t = transfer_of(msg->easy_handle);
+    if (msg->msg == CURLMSG_DONE && t != NULL) transfer_finished(t, msg->data.result, 1);
   }
 }
 
@@ -75,7 +79,7 @@ void http_read_released(struct http *http) {
 static int on_watch(CURL *easy, curl_socket_t fd, int what, void *ud, void *socket_ud) {
   struct http *http = ud;
   struct err e;
-  char *t = NULL;
+  struct transfer *t;
   (void)socket_ud;
   if (http->pair[0] >= 0) socket_mark_pair(http);
   if (what == CURL_POLL_REMOVE) { /* mostly because the connection falls idle: the next request will want the same */
@@ -84,14 +88,11 @@ static int on_watch(CURL *easy, curl_socket_t fd, int what, void *ud, void *sock
     return 0;
   }
   int events = (what & CURL_POLL_IN ? POLLSET_IN : 0) | (what & CURL_POLL_OUT ? POLLSET_OUT : 0);
-  int is_new = http->socket_connecting > 0 && (events & POLLSET_IN) != 0;
   err_clear(&e);
-  if (is_new && curl_easy_getinfo(easy, CURLINFO_PRIVATE, &t) == CURLE_OK && t != NULL)
-    socket_reach((struct transfer *)(void *)t, fd);
-  if (pollset_set(http->poll, fd, events, on_socket, http, &e) < 0 &&
-      curl_easy_getinfo(easy, CURLINFO_PRIVATE, &t) == CURLE_OK && t != NULL) {
-    transfer_fail((struct transfer *)(void *)t, &e);
-    deadline_now(http, (struct transfer *)(void *)t);
+  if (http->socket_connecting > 0 && (events & POLLSET_IN) != 0 && (t = transfer_of(easy)) != NULL) socket_reach(t, fd);
+  if (pollset_set(http->poll, fd, events, on_socket, http, &e) < 0 && (t = transfer_of(easy)) != NULL) {
+    transfer_fail(t, &e);
+    deadline_now(http, t);
   }
   return 0;
 }
