@@ -23,7 +23,7 @@ end
 -- Frees the request, which may be large: there will be no other attempt.
 local function forget_request(call)
   call.outgoing, call.request, call.rendered, call.credentials = nil, nil, nil, nil
-  call.messages, call.body, call.others = nil, nil, nil
+  call.messages, call.body, call.renderings = nil, nil, nil
 end
 
 -- Decides about a stream whose attempt failed: true when there is another attempt; else nil and the error, the same

@@ -12,11 +12,10 @@
 --                               accept-encoding, content-length and the connection's own headers
 --   setup(state)              checks the constructor's options; raises an ArgumentError
 --   amend(request, state)     changes the canonical request, not the caller's tables in it, before it is rendered
---   format(state)             → the wire format that prepare will have chats sent in, as far as that is known (name);
---                               nil: the row's; then there is also
---   formats(request, state)   → those in which it may yet have one sent (array of names); called when the canonical
---                               request was rendered, before the caller may change the tables in it: the time to note
---                               what headers tell of them
+--   format(state)             → the wire format in which prepare will have a chat sent, by what is known now (name);
+--                               nil: the row's. Called before the canonical request is rendered
+--   formats(request, state)   → all in which it may have it sent (array of names); required where it has format. Called
+--                               after that, before the caller may change the tables: the time to note what headers say
 --   rejected(adapter, err, applied) → true when the attempt that the provider refused should be sent once more; applied
 --                               is what prepare returned for it
 --   advise(adapter, err, applied) → words that say what to do about the refusal that a call ends with, for its message;

@@ -1,4 +1,4 @@
---- What programs that let their users choose a provider ask of each.
+--- koine.providers.
 
 local rows = require "koine.provider"
 

@@ -3,10 +3,10 @@
 -- credentials, limited, reauthenticated, remedies, codec, base_url, hold, judge, hold_body}. `request` is the canonical
 -- request, `codec` its wire format (nil: the adapter's own), `outgoing` the table that the core starts, `path` what
 -- comes behind the base URL, `rendered` the headers that its body needs (nil: none), `credentials` those of the latest
--- attempt (see credentials.apply); `others` has the request in each wire format that the login module may choose, as
--- pcall of render returned it, by name (nil: it does not choose); `limited` is true once the rate limiter let the call
--- go, `reauthenticated` has the kinds of errors that the login module was shown, `remedies` says what the request could
--- do without (core.remedy).
+-- attempt (see credentials.apply); `renderings` has the request in each wire format that the login module may choose,
+-- as pcall of render returned it, by name (nil: it does not choose); `limited` is true once the rate limiter let the
+-- call go, `reauthenticated` has the kinds of errors that the login module was shown, `remedies` says what the request
+-- could do without (core.remedy).
 -- `streaming` says of a chat whether a stream is asked for; nil: the call is no chat, and its observer is told nothing.
 -- A chat that began in one step (attempt/chat.lua) gets most of these at its first failure.
 -- Of fetches, nil for none: `base_url` stands in for the state's, `hold` waits before each attempt (true, or nil,
@@ -70,44 +70,39 @@ end
 
 -- Keeps the request, which was rendered in this wire format (nil: the adapter's own), also in those that the login
 -- module may choose: the caller may change the tables before that.
-local function keep_others(call, codec, formats)
+local function keep_renderings(call, codec, formats)
   local adapter, outgoing = call.adapter, call.outgoing
-  local others = { [codec or call.state.row.codec] = table.pack(true, outgoing.body, call.rendered or NONE,
+  local renderings = { [codec or call.state.row.codec] = table.pack(true, outgoing.body, call.rendered or NONE,
     outgoing.warnings, call.remedies, call.path, outgoing.framing) }
   for _, format in ipairs(formats) do
-    local kept = others[format] or table.pack(pcall(adapter.render, adapter, call.request, "chat", format))
+    local kept = renderings[format] or table.pack(pcall(adapter.render, adapter, call.request, "chat", format))
     if not kept[1] and check.is_memory(kept[2]) then error(kept[2], 0) end
-    others[format] = kept
+    renderings[format] = kept
   end
-  call.others = others
+  call.renderings = renderings
 end
 
 -- Renders the call's request in a wire format (nil: the adapter's own).
 local function render(call, codec)
   local auth = call.state.auth
   take(call, codec, call.adapter:render(call.request, "chat", codec))
-  call.others = nil
-  if auth and auth.formats then keep_others(call, codec, auth.formats(call.request, call.state)) end
+  call.renderings = nil
+  if auth and auth.formats then keep_renderings(call, codec, auth.formats(call.request, call.state)) end
 end
 
 --- Renders the call's request in its wire format, as far as that is known, into `outgoing`. Raises what adapter:render
 -- raises.
 function attempt.render(call)
-  local auth, state = call.state.auth, call.state
-  local format = auth and auth.format and auth.format(state)
-  render(call, call.codec or format ~= state.row.codec and format or nil)
+  local state, codec = call.state, call.codec
+  if not codec and state.auth and state.auth.format then codec = state.auth.format(state) end
+  render(call, codec ~= state.row.codec and codec or nil)
 end
 
 -- Makes the request in another wire format (nil: the adapter's own) the one that goes out. Raises what render raised.
 local function change_format(call, codec)
-  local kept = call.others and call.others[codec or call.state.row.codec]
-  if not kept then
-    take(call, codec, call.adapter:render(call.request, "chat", codec))
-  elseif kept[1] then
-    take(call, codec, table.unpack(kept, 2, kept.n))
-  else
-    error(kept[2], 0)
-  end
+  local kept = call.renderings[codec or call.state.row.codec]
+  if not kept[1] then error(kept[2], 0) end
+  take(call, codec, table.unpack(kept, 2, kept.n))
 end
 
 -- Waits until the adapter's rate limiter, if it has one, lets the call go; its further attempts go at once. The limiter
