@@ -736,6 +736,7 @@ build = {
     ["koine.testing.loopback.response"] = "lua/koine/testing/loopback/response.lua",
     ["koine.testing.loopback.script"] = "lua/koine/testing/loopback/script/init.lua",
     ["koine.testing.loopback.script.answers"] = "lua/koine/testing/loopback/script/answers.lua",
+    ["koine.testing.loopback.script.echo"] = "lua/koine/testing/loopback/script/echo.lua",
     ["koine.testing.loopback.script.play"] = "lua/koine/testing/loopback/script/play.lua",
     ["koine.testing.loopback.script.queue"] = "lua/koine/testing/loopback/script/queue.lua",
     ["koine.testing.loopback.script.recording"] = "lua/koine/testing/loopback/script/recording.lua",

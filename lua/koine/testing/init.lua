@@ -23,6 +23,8 @@
 --                 {type="redacted_thinking", data}, {type="tool_use", id, name, arguments | arguments_json},
 --                 {type="refusal", text}, {type="opaque", raw = the wire's block}; ids and signatures are made up when
 --                 absent, from the request alone, so that the same request gets the same answer, streamed or plain
+--   echo          true: repeats the user's last text or a tool's result; where the request asks for a value of a
+--                 schema, such a value, whose texts are that. As the last answer it answers all further requests, too
 --   error         {status=, headers=, type=, code=, message=, param=, body = raw text instead, copilot = see below}: an
 --                 error answer; with status 200, an error body behind a 200
 --   replay        path of a recording ({response = {status, headers, body}}), or of a cassette: its bytes, as they are;
@@ -49,9 +51,10 @@
 -- and on any answer
 --   path          this answer serves only requests to exactly this path, in their own order; the path's prefix is
 --                 served from then on, with counts and models
---   fault         {delay_ms=, write_bytes=, split_at={offsets}, stall_after=, reset_after=, truncate_after=,
---                 end_after=, content_type=, gzip=true, gzip_bomb=bytes, echo_authorization=true}; offsets count
---                 bytes of the body as it travels, 0 is before the status line. `truncate_after` closes in the middle
+--   fault         {delay_ms=, pause_ms=, write_bytes=, split_at={offsets}, stall_after=, reset_after=,
+--                 truncate_after=, end_after=, content_type=, gzip=true, gzip_bomb=bytes, echo_authorization=true};
+--                 offsets count bytes of the body as it travels, 0 is before the status line. `pause_ms` waits between
+--                 two pieces of the body: of a stream, between two events. `truncate_after` closes in the middle
 --                 of the HTTP body, `end_after` ends it properly but early; `gzip_bomb` puts so many bytes of
 --                 compressed spaces before the body; `echo_authorization` repeats the caller's credential in the error
 --                 body (a 401 unless the answer is an error of its own)

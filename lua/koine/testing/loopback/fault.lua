@@ -1,4 +1,4 @@
---- Sends an answer as its `fault` says: late, in odd pieces, cut, reset, stalled, gzipped.
+--- Sends an answer as its `fault` says: late, slowly, in odd pieces, cut, reset, stalled, gzipped.
 -- Offsets count bytes of the body as it travels (after gzip, before chunk framing); 0 is before the status line.
 
 local gzip = require "koine.testing.loopback.gzip"
@@ -85,9 +85,13 @@ local function header_lines(response, f, size, keep)
   return lines
 end
 
-local function send_pieces(conn, pieces, chunked, sent)
+-- Sends the pieces, with so many milliseconds between two; counts the bytes in sent.bytes. nil when the peer left.
+local function send_pieces(conn, pieces, chunked, pause, sent)
   for _, piece in ipairs(pieces) do
     if piece ~= "" then
+      if pause and sent.bytes > 0 and not conn:pause(pause) then
+        return nil
+      end
       local framed = chunked and ("%x\r\n%s\r\n"):format(#piece, piece) or piece
       if not conn:send(framed) then
         return nil
@@ -143,7 +147,7 @@ function fault.send(conn, request, response, f)
   end
   local length = not response.stream and size or nil
   local ok = conn:send(http_server.head(response.status, header_lines(response, f, length, keep)))
-    and send_pieces(conn, pieces, chunked, sent)
+    and send_pieces(conn, pieces, chunked, f.pause_ms, sent)
   if not ok then
     return false, sent.bytes
   elseif limit and kind ~= "end_after" then

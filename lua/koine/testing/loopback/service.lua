@@ -11,7 +11,6 @@ local answers = require "koine.testing.loopback.script.answers"
 local play = require "koine.testing.loopback.script.play"
 local queue = require "koine.testing.loopback.script.queue"
 local response = require "koine.testing.loopback.response"
-local script = require "koine.testing.loopback.script"
 
 local service = {}
 
@@ -58,7 +57,6 @@ local function answer_chat(state, endpoint, request, record)
     return response.error(endpoint, 400, { message = table.concat(problems, "; "), code = code }, record)
   end
   local answer = state.script:take(request.path, true)
-    or state.script.echo and script.echo(script.history(body, endpoint.history))
   if not answer then
     local count = state.script.count
     local message = ("the script is exhausted: it has %d answer%s, this is one request more"):format(count,
@@ -68,7 +66,7 @@ local function answer_chat(state, endpoint, request, record)
   return played(state, endpoint, answer, request, body, record)
 end
 
--- Embeddings: made-up ones, unless the script has an answer.
+-- Embeddings: made-up ones, unless the script has an answer; for an echo, too.
 local function answer_embeddings(state, dialect, endpoint, request, record)
   local missing = endpoint.missing_key(request.headers, request.path)
   local body, problems, texts = embeddings.check(dialect, request)
@@ -80,7 +78,7 @@ local function answer_embeddings(state, dialect, endpoint, request, record)
     return response.error(endpoint, 400, { message = table.concat(problems, "; ") }, record)
   end
   local answer = state.script:take(request.path, true)
-  if answer and not answer.embeddings then
+  if answer and not (answer.embeddings or answer.echo) then
     return played(state, endpoint, answer, request, nil, record)
   end
   local text, header = embeddings.answer(dialect, body, texts, request.path)

@@ -45,6 +45,13 @@ describe("koine.testing", function()
       assert.is_true(core.monotonic() - before >= 0.045)
     end)
 
+    it("pauses between two pieces", function()
+      local before = core.monotonic()
+      local answer = play { pause_ms = 20, split_at = { 10, 20 } }
+      assert.is_true(core.monotonic() - before >= 0.035)
+      assert.are.equal(whole(), answer.body)
+    end)
+
     -- Returns how the last request ended for the server; it may learn of it a moment after the peer left.
     local function closed_after()
       for _ = 1, 1000 do

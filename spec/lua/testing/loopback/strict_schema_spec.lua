@@ -81,7 +81,7 @@ describe("koine.testing: a strict schema", function()
     local function judged(i, words, code, response, err)
       if not words then
         assert.is_nil(err, i .. ": " .. tostring(err))
-        assert.are.equal("You said: Hi.", response:text())
+        assert.is_truthy(response:text():find "^You said: Hi%.$" or core.decode(response:text()), response:text())
         return
       end
       assert.is_not_nil(err, ("%d: no error: %s"):format(i, words))

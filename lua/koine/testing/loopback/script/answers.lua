@@ -10,14 +10,14 @@ local recording = require "koine.testing.loopback.script.recording"
 local answers = {}
 local set = check.set
 
-local ANSWER = set [[content embeddings stop_reason stop_sequence
+local ANSWER = set [[content echo embeddings stop_reason stop_sequence
   usage model id chunk interleave reasoning_field rotate_ids
   split_choices container headers error stream_error fault replay exchange path reply]]
 local ERROR = set "status headers type code message param body copilot"
 local STREAM_ERROR = set "status type code message param after shape"
 local REPLY = set "status headers body"
 local FAULT = set [[delay_ms write_bytes split_at stall_after reset_after truncate_after end_after content_type gzip
-  gzip_bomb echo_authorization]]
+  gzip_bomb echo_authorization pause_ms]]
 local USAGE = set "input_tokens output_tokens cache_read_tokens cache_creation_tokens reasoning_tokens"
 local REASONING = set "reasoning_content reasoning reasoning_text reasoning_details content"
 local SHAPES = set "flat nested"
@@ -120,8 +120,8 @@ end
 
 --- The problem with a fault table, or nil.
 function answers.check_fault(path, fault)
-  local problem = known(path, fault, FAULT)
-    or check_numbers(path, fault, "delay_ms write_bytes stall_after reset_after truncate_after end_after gzip_bomb")
+  local problem = known(path, fault, FAULT) or check_numbers(path, fault, "delay_ms pause_ms write_bytes " ..
+    "stall_after reset_after truncate_after end_after gzip_bomb")
   if problem then
     return problem
   elseif fault.write_bytes == 0 then
@@ -162,8 +162,10 @@ local function check_values(path, answer)
   if container ~= nil and not (type(container) == "table" and type(container.id) == "string") then
     return path .. ".container: a table with a string id expected"
   end
-  if answer.embeddings ~= nil and answer.embeddings ~= true then
-    return path .. ".embeddings: true expected"
+  for _, field in ipairs { "echo", "embeddings" } do
+    if answer[field] ~= nil and answer[field] ~= true then
+      return ("%s.%s: true expected"):format(path, field)
+    end
   end
   local exchange = answer.exchange
   if exchange ~= nil and not (answer.replay ~= nil and math.type(exchange) == "integer" and exchange > 0) then
@@ -196,11 +198,11 @@ local function check_answer(path, answer)
     return problem
   end
   local kinds = 0
-  for _, field in ipairs { "content", "embeddings", "error", "replay", "reply" } do
+  for _, field in ipairs { "content", "echo", "embeddings", "error", "replay", "reply" } do
     kinds = kinds + (answer[field] ~= nil and 1 or 0)
   end
   if kinds ~= 1 and not (kinds == 0 and answer.stream_error) then
-    return path .. ": exactly one of content, embeddings, error, replay, reply expected"
+    return path .. ": exactly one of content, echo, embeddings, error, replay, reply expected"
   end
   problem = check_tables(path, answer) or check_values(path, answer) or check_words(path, answer)
   if not problem and answer.replay ~= nil then

@@ -1,5 +1,4 @@
---- Lays a scripted answer out as a plan that the endpoints render, and makes the answers of the "echo" script. Pure;
--- answers.lua says which fields an answer has.
+--- Lays a scripted answer out as a plan that the endpoints render. Pure; answers.lua says which fields an answer has.
 
 local json = require "koine.testing.loopback.json"
 
@@ -172,29 +171,6 @@ end
 function script.history(request, field)
   local history = request[field or "messages"]
   return type(history) == "string" and json.array { { role = "user", content = history } } or history
-end
-
---- The answer that the "echo" script gives for a history of any wire: it repeats the last user's text.
-function script.echo(history)
-  local function text_of(content)
-    if type(content) == "string" then
-      return content
-    end
-    local parts = {}
-    for _, block in ipairs(type(content) == "table" and content or {}) do
-      local answer = block.functionResponse and block.functionResponse.response
-      parts[#parts + 1] = block.text or block.content and text_of(block.content)
-        or answer and (answer.output or answer.error) or nil
-    end
-    return table.concat(parts, "\n")
-  end
-  for i = #history, 1, -1 do
-    local message = history[i]
-    if message.role == "user" or message.role == "tool" or message.type == "function_call_output" then
-      return { content = "You said: " .. text_of(message.content or message.parts or message.output) }
-    end
-  end
-  return { content = "You said nothing." }
 end
 
 return script

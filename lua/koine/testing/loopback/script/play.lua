@@ -1,6 +1,7 @@
 --- Plays scripted answers: the response that one gives to a request.
 
 local data = require "koine.testing.loopback.copilot.data"
+local echo = require "koine.testing.loopback.script.echo"
 local json = require "koine.testing.loopback.json"
 local recording = require "koine.testing.loopback.script.recording"
 local response = require "koine.testing.loopback.response"
@@ -79,7 +80,16 @@ end
 
 local function scripted_content(state, endpoint, answer, body, record)
   local history = script.history(body, endpoint.history)
-  local plan = script.plan(answer, { messages = #history, bytes = #json.encode(history), model = body.model,
+  local said = answer
+  if answer.echo then
+    local ok, content = pcall(echo, history, endpoint.schema(body))
+    if not ok then
+      return not_playable(state, endpoint, answer, "the echo makes no value of this schema: " .. tostring(content),
+        record)
+    end
+    said = copy_with(answer, "content", content)
+  end
+  local plan = script.plan(said, { messages = #history, bytes = #json.encode(history), model = body.model,
                                    tool_prefix = endpoint.tool_prefix, id_prefix = endpoint.id_prefix,
                                    reasoning_field = endpoint.reasoning_field, rotate_ids = endpoint.rotate_ids })
   local failure = answer.stream_error

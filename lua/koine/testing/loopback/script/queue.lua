@@ -8,11 +8,10 @@ local methods = {}
 local queue_mt = { __index = methods, __name = "koine.testing.queue" }
 
 --- The queue of a script: an array of checked answers, or "echo". Its fields: `count`, the number of answers that name
--- no path; `own`, the paths that answers name, for paths.endpoint; `names`, by answer its place in words; `echo`, a
--- boolean.
+-- no path; `own`, the paths that answers name, for paths.endpoint; `names`, by answer its place in words.
 function queue.new(script)
-  local made = { answers = {}, at = 1, by_path = {}, own = {}, names = {}, echo = script == "echo" }
-  for i, answer in ipairs(made.echo and {} or script) do
+  local made = { answers = {}, at = 1, by_path = {}, own = {}, names = {} }
+  for i, answer in ipairs(script == "echo" and { { echo = true } } or script) do
     made.names[answer] = ("answers[%d]: "):format(i)
     if answer.path then
       local list = made.by_path[answer.path] or {}
@@ -27,15 +26,15 @@ function queue.new(script)
   return setmetatable(made, queue_mt)
 end
 
---- Takes the next answer for a path: one that names the path, else (`any`) the next of the rest. nil when there is
--- none.
+--- Takes the next answer for a path: one that names the path, else (`any`) the next of the rest. An echo stays where it
+-- is the last one. nil when there is none.
 function methods:take(path, any)
   local named = self.by_path[path]
   if named and named[1] then
-    return table.remove(named, 1)
+    return named[1].echo and not named[2] and named[1] or table.remove(named, 1)
   end
   local answer = any and self.answers[self.at]
-  if answer then
+  if answer and not (answer.echo and self.at == self.count) then
     self.at = self.at + 1
   end
   return answer

@@ -25,6 +25,12 @@ for status, word in pairs(ERROR_TYPES) do
   STATUSES[word] = status
 end
 
+--- The schema of the value that a request asks for, or nil.
+function anthropic.schema(body)
+  local format = (body.output_config or {}).format
+  return format and format.schema
+end
+
 --- The status that an error type stands for (500 when unknown).
 function anthropic.status(word)
   return STATUSES[word] or 500

@@ -11,7 +11,7 @@ local vertex = {
   paths = { "/models/MODEL:rawPredict", "/models/MODEL:streamRawPredict" },
   count_path = "/models/count-tokens:rawPredict",
   status = anthropic.status, id_header = anthropic.id_header, plain = anthropic.plain, remember = anthropic.remember,
-  count = anthropic.count,
+  count = anthropic.count, schema = anthropic.schema,
 }
 
 local GOOGLES = { [401] = true, [403] = true, [404] = true, [429] = true }

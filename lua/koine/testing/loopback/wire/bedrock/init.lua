@@ -29,6 +29,12 @@ function bedrock.knows(_, path)
   return path:find("^/model/") ~= nil or path == bedrock.models_path
 end
 
+--- The schema of the value that a request asks for, or nil.
+function bedrock.schema(body)
+  local format = (body.outputConfig or {}).textFormat
+  return format and json.decode(format.structure.jsonSchema.schema)
+end
+
 --- The status that a type of error stands for (500 when unknown).
 function bedrock.status(word)
   for status, known in pairs(TYPES) do

@@ -14,7 +14,7 @@ local invoke = {
   paths = { "/model/MODEL/invoke", "/model/MODEL/invoke-with-response-stream" },
   status = bedrock.status, error_body = bedrock.error_body, error_header = bedrock.error_header,
   id_header = bedrock.id_header, missing_key = bedrock.missing_key,
-  plain = anthropic.plain, remember = anthropic.remember,
+  plain = anthropic.plain, remember = anthropic.remember, schema = anthropic.schema,
 }
 
 local function unescape(text)

@@ -27,6 +27,12 @@ local ERRORS = { -- status → type, code
   [429] = { "requests", "rate_limit_exceeded" },
 }
 
+--- The schema of the value that a request asks for, or nil.
+function chat.schema(body)
+  local named = (body.response_format or {}).json_schema
+  return named and named.schema
+end
+
 --- The status that an error type or code stands for (500 when unknown).
 function chat.status(word)
   for status, names in pairs(ERRORS) do

@@ -27,6 +27,12 @@ local WORDS = { -- status → its name
   [504] = "DEADLINE_EXCEEDED",
 }
 
+--- The schema of the value that a request asks for, or nil.
+function gemini.schema(body)
+  local config = body.generationConfig or {}
+  return config.responseJsonSchema or config.responseSchema
+end
+
 --- The status that an error's word stands for (500 when unknown).
 function gemini.status(word)
   for status, name in pairs(WORDS) do

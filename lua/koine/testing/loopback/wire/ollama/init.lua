@@ -24,6 +24,9 @@ local STATUSES = { invalid_request_error = 400, invalid_value = 400, authenticat
   permission_error = 403, not_found_error = 404, model_not_found = 404, rate_limit_error = 429,
   rate_limit_exceeded = 429, overloaded_error = 503 }
 
+--- The schema of the value that a request asks for, or nil.
+function ollama.schema(body) return body.format ~= "json" and body.format or nil end
+
 --- The status that an error type or code stands for (500 when unknown).
 function ollama.status(word) return STATUSES[word] or 500 end
 

@@ -17,6 +17,12 @@ local responses = {
 
 local CREATED = 1767225600 -- fixed, so that the same request gets the same bytes
 
+--- The schema of the value that a request asks for, or nil.
+function responses.schema(body)
+  local format = (body.text or {}).format
+  return format and format.schema
+end
+
 local COMPLETED = { end_turn = true, tool_use = true, stop_sequence = true, pause_turn = true, completed = true }
 local REASONS = { max_tokens = "max_output_tokens", context_overflow = "max_output_tokens",
                   sensitive = "content_filter", refusal = "content_filter" }
