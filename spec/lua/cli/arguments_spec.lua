@@ -47,6 +47,18 @@ describe("koine", function()
       refuses("nope: unknown command (`koine --help` lists all)", run { "help", "nope" })
     end)
 
+    it("asks nobody where a command comes behind options", function()
+      local message = "%s: commands come before options: koine %s … (to ask the model this: koine ask … %s)"
+      refuses(message:format("chat", "chat", "chat"), run { "-o", "base_url=x", "chat" })
+      refuses(message:format("chat", "chat", "chat"), run { "-s", "x", "chat", "--", "foo" })
+      refuses(message:format("ask", "ask", "ask"), run { "-s", "Be brief.", "ask", "Hm?", there() })
+      local url = "base_url=" .. bench.server.url
+      for _, words in ipairs { { "-o", url, "--", "chat" }, { "-o", url, "-s", "chat", "Hm?" },
+        { "-o", url, "chat it is" }, { "-o", url, "Hm?", "chat" }, { "ask", "-o", url, "chat" } } do
+        assert.are.equal("Ah.\n", run(words, AH).out)
+      end
+    end)
+
     it("takes a word for a question or a command by these rules", function()
       local commands = { "ask", "chat", "logs", "models", "usage", "serve-loopback" }
       local function command(...)

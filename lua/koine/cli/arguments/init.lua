@@ -78,9 +78,26 @@ local function refuse(command, why)
     likely[1] and ("; did you mean %s?"):format(table.concat(likely, " or ")) or "", command)
 end
 
+-- Fails as wrong use for words that begin with an option, where their question (an array of words) begins with a
+-- command: it is meant as one. What is behind -- is a question.
+local function check_order(words, question)
+  local first, behind = question[1], 0
+  for i, word in ipairs(words) do
+    if word == "--" then
+      behind = #words - i
+      break
+    end
+  end
+  if is_command[first] and #question > behind then
+    failure.fail(failure.WRONG_USE,
+      "%s: commands come before options: koine %s … (to ask the model this: koine ask … %s)", first, first, first)
+  end
+end
+
 --- Parses the words: a table with `command`, its options and arguments, and for commands that talk to providers
 -- `given`, an array of {option of the constructor, value, flag =, word =}. Fails as wrong use. --help ends the program.
 function arguments.parse(words)
+  local options_first = (words[1] or ""):find "^%-" ~= nil
   words = joined(first_word(words, names, not terminal.input))
   if not words[1] then
     failure.fail(failure.WRONG_USE, 'a question or a command is required: koine "Why?" (`koine --help` lists all)')
@@ -91,6 +108,7 @@ function arguments.parse(words)
   end
   local understood, args = parser_of(words[1]):pparse(words)
   if not understood then refuse(words[1], args) end
+  if options_first then check_order(words, args.prompt) end
   check_given(args.given or {})
   return args
 end
