@@ -58,11 +58,12 @@ local function settled(call, tools)
   if call.started then
     state.interrupt(call)
   elseif call.problem then
-    call.content, call.is_error = call.problem, true
+    call.content, call.is_error, call.reason = call.problem, true, call.problem
   elseif call.approval == "denied" then
     call.content, call.is_error, call.blocked = "denied: " .. (call.reason or "no reason given"), true, true
   elseif not tool.find(tools, call.name) then
-    call.content, call.is_error = "not run: the tool is not there any more", true
+    call.reason = "not run: the tool is not there any more"
+    call.content, call.is_error = call.reason, true
   else
     return false
   end

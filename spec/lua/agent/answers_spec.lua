@@ -24,8 +24,10 @@ describe("a call", function()
   end
 
   it("of an unknown tool is answered, not run", function()
-    local content, is_error, ran = answered(use("c1", {}, "remove"))
+    local content, is_error, ran, result = answered(use("c1", {}, "remove"))
     assert.are.same({ 'unknown tool "remove"; there are: add', true, 0 }, { content, is_error, ran })
+    local call = result.calls[1]
+    assert.are.same({ content, false, nil }, { call.reason, call.executed, call.blocked })
   end)
 
   it("with arguments that are no JSON object is answered, not run", function()
