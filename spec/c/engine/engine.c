@@ -198,14 +198,32 @@ static void test_failure(const struct mem *m) {
 static void test_broken(const struct mem *m, double timeout, double budget) {
   struct err e;
   struct job a;
-  int steps = 0;
+  int steps = 0, fd[N][2];
   struct engine *g = engine_new(m, &e);
+  open_lines(g, fd);
   add(g, &a, 'a', 0, 2);
   close(engine_pollfd(g));
   CHECK(step(g, timeout, budget) == -1);
   while (a.pieces > 0 && steps++ < 3) (void)step(g, timeout, budget);
   CHECK(a.pieces == 0);
   memset(trace, 0, sizeof trace);
+  close_lines(g, fd);
+  engine_free(g);
+}
+
+/* Where a source is due and every descriptor rests, a step does not ask the system, whose descriptor is closed here. */
+static void test_idle(const struct mem *m) {
+  struct err e;
+  struct job a;
+  int fd[N][2];
+  struct engine *g = engine_new(m, &e);
+  open_lines(g, fd);
+  for (int i = 0; i < N; i++) pollset_rest(engine_pollset(g), fd[i][0]);
+  add(g, &a, 'a', 0, 2);
+  close(engine_pollfd(g));
+  CHECK(step(g, -1, -1) == 0 && was("aa"));
+  CHECK(step(g, 0, -1) == -1 && was(""));
+  close_lines(g, fd);
   engine_free(g);
 }
 
@@ -259,6 +277,7 @@ int main(void) {
   test_broken(&m, -1, -1);
   test_broken(&m, 0, 0);
   test_broken(&m, 0.001, 1);
+  test_idle(&m);
   test_leaving(&m, -1);
   test_leaving(&m, 0);
   test_interrupted(&m, -1);

@@ -283,8 +283,10 @@ static void test_rest(const struct mem *m) {
   struct pollset *p = fresh(m, &s);
   CHECK(pipe(fd) == 0);
   pollset_rest(p, fd[0]); /* there is none */
-  CHECK(pollset_set(p, fd[0], POLLSET_IN, handler, &s, &e) == 0);
-  pollset_rest(p, fd[0]);
+  CHECK(pollset_is_idle(p));
+  CHECK(pollset_set(p, fd[0], POLLSET_IN, handler, &s, &e) == 0 && !pollset_is_idle(p));
+  for (int twice = 0; twice < 2; twice++) pollset_rest(p, fd[0]);
+  CHECK(pollset_is_idle(p));
   CHECK(is_watched(p, fd[0]) && pollset_wait(p, 0, &intr, &e) == 0 && s.calls == 0);
   /* it is wanted again, as it was */
   CHECK(pollset_set(p, fd[0], POLLSET_IN, handler, &s, &e) == 0 && write(fd[1], "x", 1) == 1);
@@ -299,13 +301,18 @@ static void test_rest(const struct mem *m) {
   /* it is wanted for something else, and by somebody else */
   CHECK(pollset_set(p, fd[1], POLLSET_IN, handler, &s, &e) == 0);
   pollset_rest(p, fd[1]);
-  CHECK(pollset_set(p, fd[1], POLLSET_OUT, leaver, &s, &e) == 0 && pollset_wait(p, 0, &intr, &e) == 1 && s.calls == 2);
+  CHECK(pollset_set(p, fd[1], POLLSET_OUT, leaver, &s, &e) == 0 && !pollset_is_idle(p));
+  CHECK(pollset_wait(p, 0, &intr, &e) == 1 && s.calls == 2);
   /* it is removed, and its number comes again */
   CHECK(pollset_set(p, fd[0], POLLSET_IN, handler, &s, &e) == 0);
   pollset_rest(p, fd[0]);
   pollset_remove(p, fd[0]);
   CHECK(pollset_set(p, fd[0], POLLSET_IN, handler, &s, &e) == 0);
+  CHECK(pollset_set(p, fd[0], POLLSET_IN, handler, &s, &e) == 0); /* for the second time, counted once */
   CHECK(pollset_wait(p, 0, &intr, &e) == 1 && s.calls == 3);
+  for (int twice = 0; twice < 2; twice++) pollset_remove(p, fd[0]);
+  pollset_remove(p, fd[1]);
+  CHECK(pollset_is_idle(p));
   pollset_free(p);
   close(fd[0]);
   close(fd[1]);

@@ -145,9 +145,12 @@ static int work(struct engine *g, struct err *e) {
   return n;
 }
 
-/* Waits, serves all descriptors that are ready, then every source: whatever fails, the others work. */
-static int step_once(struct engine *g, double wait, int *interrupted, struct err *e) {
-  int n, r = pollset_wait(g->poll, wait, interrupted, e) < 0 ? -1 : 0;
+/* Waits, serves all descriptors that are ready, then every source: whatever fails, the others work. Where a source is due
+** and no descriptor waits to be served, the system is not asked. */
+static int step_once(struct engine *g, double wait, int is_due, int *interrupted, struct err *e) {
+  int n, r = 0;
+  *interrupted = 0;
+  if (!(is_due && pollset_is_idle(g->poll)) && pollset_wait(g->poll, wait, interrupted, e) < 0) r = -1;
   begin_round(g);
   while ((n = run_sources(g, INT_MAX, e)) != 0)
     if (n < 0) r = -1;
@@ -174,7 +177,7 @@ int engine_step(struct engine *g, double timeout, double budget, int *interrupte
     engine_explain(g, e);
     return -1;
   }
-  double wait = engine_timeout(g);
+  double due = engine_timeout(g), wait = due;
   if (timeout >= 0 && (wait < 0 || timeout < wait)) wait = timeout;
-  return budget < 0 ? step_once(g, wait, interrupted, e) : step_within(g, wait, budget, interrupted, e);
+  return budget < 0 ? step_once(g, wait, due == 0, interrupted, e) : step_within(g, wait, budget, interrupted, e);
 }

@@ -37,6 +37,7 @@ struct pollset {
   const struct mem *m;
   struct entry *entries; /* by descriptor: the system gives out the lowest free number */
   size_t cap;
+  size_t awake;              /* entries that do not rest */
   uint32_t lap;              /* counts up when one is served a second time */
   struct news *first, *last; /* those with news */
   unsigned turn;             /* counts up */
@@ -213,6 +214,7 @@ int pollset_set(struct pollset *p, int fd, int events, pollset_handler h, void *
   /* Also for the same events, unless it rested: behind the number there may be another file by now. */
   if (!(n->resting && n->events == events) && system_set(p, fd, &next, n->events, fresh) < 0)
     return err_system(e, "cannot watch a descriptor");
+  p->awake += fresh || n->resting;
   *n = next;
   return 0;
 }
@@ -222,6 +224,7 @@ void pollset_remove(struct pollset *p, int fd) {
   if (fd < 0 || (size_t)fd >= p->cap || p->entries[fd].handler == NULL) return;
   struct entry *n = &p->entries[fd];
   system_remove(p, fd, n->events);
+  p->awake -= !n->resting;
   n->handler = NULL;
   n->ud = NULL;
   n->resting = 0;
@@ -229,7 +232,14 @@ void pollset_remove(struct pollset *p, int fd) {
 
 /* Keeps the entry of fd, if there is one, without its handler. */
 void pollset_rest(struct pollset *p, int fd) {
-  if (fd >= 0 && (size_t)fd < p->cap && p->entries[fd].handler != NULL) p->entries[fd].resting = 1;
+  if (fd < 0 || (size_t)fd >= p->cap || p->entries[fd].handler == NULL || p->entries[fd].resting) return;
+  p->entries[fd].resting = 1;
+  p->awake--;
+}
+
+/* True when no handler can run. */
+int pollset_is_idle(const struct pollset *p) {
+  return p->awake == 0;
 }
 
 /* Returns the result of a wait that failed: 0 after EINTR, else -1 and *e. */

@@ -41,6 +41,7 @@ void pollset_remove(struct pollset *p, int fd); /* before the descriptor is clos
 /* Has the entry of fd wait for the next pollset_set, which costs no call of the system where it wants the same events.
 ** Until then the handler does not run; once the descriptor is ready, the entry is removed. */
 void pollset_rest(struct pollset *p, int fd);
+int pollset_is_idle(const struct pollset *p);   /* every entry rests: no handler runs */
 /* Waits at most `timeout` seconds (negative = for ever, 0 = not at all) and runs the handlers of what is ready.
 ** Returns how many ran; 0 on time-out and on EINTR (*interrupted set then); -1 and *e on failure. */
 int pollset_wait(struct pollset *p, double timeout, int *interrupted, struct err *e);
