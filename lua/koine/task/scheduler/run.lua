@@ -34,7 +34,7 @@ end
 
 -- Steps of tasks for which the collector is told of a KiB more than they allocate. A thousand streams hold five times
 -- as much outside of Lua as inside, and would leave as much garbage as they hold inside.
-local STEPS_A_KIB = 8
+local STEPS_A_KIB = 4
 
 -- Runs every task that is ready now, in order; those that become ready meanwhile have to wait for the next round.
 local function round(run)
