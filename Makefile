@@ -414,7 +414,7 @@ interop-full: $(MODULE)
 clean:
 	rm -rf $(BUILD)
 
--include $(shell find $(BUILD)/obj $(BUILD)/spec -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD)/obj $(BUILD)/spec $(BUILD)/reused -name '*.d' 2>/dev/null)
 
 .PHONY: all memory chaos engines help lib install uninstall dist release pack-test examples test-c test-host test-lua test-all test demo deps-build \
   deps-test arch docs docs-check types spelling generate lint asan asan-c asan-lua valgrind tsan analyse callgrind linear fuzz chaos browser hosts portable foreign interop interop-full json-schema-suite bench bench-peers plots curl-matrix \
