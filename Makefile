@@ -353,7 +353,7 @@ engines: $(MODULE)
 	@KOINE_ENGINE_SEEDS=$(ENGINE_SEEDS) $(MAKE) --no-print-directory test-lua SPECS="spec/lua/store \
 	  spec/lua/dispatch/shared/processes_spec.lua spec/lua/agent/saved/keeper_kill_spec.lua"
 
-bench: $(MODULE)
+bench: $(MODULE) $(REUSED)
 	@bench/run.sh $(BUILD)
 	@$(LUA) bench/plots/data.lua $(BUILD)
 	@$(MAKE) --no-print-directory plots

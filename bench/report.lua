@@ -24,9 +24,9 @@ for _, format in ipairs { "anthropic", "openai", "responses", "gemini", "ollama"
   ratio(name .. "_ratio", name .. "_koine_ns", name .. "_lines_ns")
 end
 
-say("us", "small_chat_baseline_us", "small_chat_fresh_baseline_us", "small_chat_koine_us")
+say("us", "small_chat_baseline_us", "small_chat_koine_us", "small_chat_fresh_baseline_us", "small_chat_fresh_koine_us")
 ratio("small_chat_ratio", "small_chat_koine_us", "small_chat_baseline_us")
-ratio("small_chat_fresh_ratio", "small_chat_koine_us", "small_chat_fresh_baseline_us")
+ratio("small_chat_fresh_ratio", "small_chat_fresh_koine_us", "small_chat_fresh_baseline_us")
 say("us", "observe_record_us")
 say("MiB", "one_chat_baseline_rss_mb", "one_chat_koine_rss_mb")
 

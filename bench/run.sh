@@ -2,15 +2,26 @@
 # run.sh BUILD: the whole benchmark, `name value unit` a line, kept in BUILD/bench/figures. Each figure is the best of five
 # rounds (of three where streams are paced), taken in turn with those it is compared with; ratios are of the figures above
 # them. Then the points of curves, the best of three, in BUILD/bench/curves. One C server serves all; `ulimit -n` is raised
-# to the hard limit, for 5,000 streams.
+# to the hard limit, for 5,000 streams. BUILD/reused has the module whose libcurl handles are used again.
 set -eu
-out=$1/bench
+build=$1
+out=$build/bench
 . bench/common.sh
 build_programs
 echo "ulimit -n raised from $(ulimit -Sn) to $(ulimit -Hn)" >&2
 ulimit -n "$(ulimit -Hn)"
 start_server
 koine=bench/koine
+
+# apart COMMAND…: runs it on the first processor, and the server on the last one: a provider works elsewhere, too. Else the
+# system chooses anew in each run whether both share one, and a chat that waits for another processor takes twice as long.
+last=$(($(nproc) - 1))
+if [ $last -gt 0 ] && taskset -c 0 true 2>/dev/null && taskset -c $last true; then
+  taskset -cp $last "$server" >/dev/null
+  apart() { taskset -c 0 "$@"; }
+else
+  apart() { "$@"; }
+fi
 
 events=200000
 formats="anthropic openai responses gemini ollama"
@@ -21,19 +32,20 @@ request paced anthropic /paced/100
 
 deltas() {
   for format in $formats; do
-    "$out/discard" "delta_${format}_discard_ns" "$url" "$out/$format.request" $events
-    "$out/lines" "delta_${format}_lines_ns" "$url" "$out/$format.request" $events
-    "$lua" $koine/streams.lua delta "delta_${format}_koine_ns" "$url" "$format" $events
+    apart "$out/discard" "delta_${format}_discard_ns" "$url" "$out/$format.request" $events
+    apart "$out/lines" "delta_${format}_lines_ns" "$url" "$out/$format.request" $events
+    apart "$lua" $koine/streams.lua delta "delta_${format}_koine_ns" "$url" "$format" $events
   done
 }
 
 chats() {
-  "$out/chat" small_chat_baseline "$url" "$out/chat.request" 5000
-  "$out/chat" small_chat_fresh_baseline "$url" "$out/chat.request" 5000 fresh
-  "$lua" $koine/chat.lua small small_chat_koine "$url" 5000
-  "$lua" $koine/chat.lua observed observe_record "$url" 5000
-  "$out/chat" one_chat_baseline "$url" "$out/chat.request" 1
-  "$lua" $koine/chat.lua small one_chat_koine "$url" 1
+  apart "$out/chat" small_chat_baseline "$url" "$out/chat.request" 5000
+  apart "$out/chat" small_chat_fresh_baseline "$url" "$out/chat.request" 5000 fresh
+  apart env LUA_CPATH="$build/reused/?.so;;" "$lua" $koine/chat.lua small small_chat_koine "$url" 5000
+  apart "$lua" $koine/chat.lua small small_chat_fresh_koine "$url" 5000
+  apart "$lua" $koine/chat.lua observed observe_record "$url" 5000
+  apart "$out/chat" one_chat_baseline "$url" "$out/chat.request" 1
+  apart "$lua" $koine/chat.lua small one_chat_koine "$url" 1
 }
 
 starts() {
@@ -56,15 +68,15 @@ values() {
 }
 
 many() {
-  "$out/streams" streams_1000_baseline_rss_mb "$url" "$out/idle.request" 1000
-  "$lua" $koine/streams.lua open streams_1000_koine_rss_mb "$url" 1000
-  "$out/streams" idle_5000_baseline_each_kb "$url" "$out/idle.request" 5000 each
-  "$lua" $koine/streams.lua each idle_5000_koine_each_kb "$url" 5000
-  "$lua" $koine/streams.lua cancel cancel "$url" 500
+  apart "$out/streams" streams_1000_baseline_rss_mb "$url" "$out/idle.request" 1000
+  apart "$lua" $koine/streams.lua open streams_1000_koine_rss_mb "$url" 1000
+  apart "$out/streams" idle_5000_baseline_each_kb "$url" "$out/idle.request" 5000 each
+  apart "$lua" $koine/streams.lua each idle_5000_koine_each_kb "$url" 5000
+  apart "$lua" $koine/streams.lua cancel cancel "$url" 500
   for _ in 1 2 3; do
     for n in 1 1000; do
-      "$out/paced" paced_${n}_baseline "$url" "$out/paced.request" $n 100
-      "$lua" $koine/streams.lua paced paced_${n}_koine "$url" $n 100
+      apart "$out/paced" paced_${n}_baseline "$url" "$out/paced.request" $n 100
+      apart "$lua" $koine/streams.lua paced paced_${n}_koine "$url" $n 100
     done
   done
 }

@@ -36,7 +36,7 @@ end
 local figures, curves, peers = read "figures", read "curves", read "peers.figures"
 
 if figures then
-  local rows = { { '"a chat"', figures.small_chat_baseline_us, figures.small_chat_koine_us } }
+  local rows = { { '"a chat"', figures.small_chat_fresh_baseline_us, figures.small_chat_fresh_koine_us } }
   for _, shape in ipairs { "Anthropic anthropic", "OpenAI Chat openai", "OpenAI Responses responses", "Gemini gemini",
     "Ollama ollama" } do
     local words, name = shape:match "^(.*) (%l+)$"
