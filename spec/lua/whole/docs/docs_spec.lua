@@ -40,8 +40,7 @@ local function run(path, server, place) return pages.run(path, texts[path], serv
 local CALL = { content = { { type = "tool_use", name = "add", arguments = { a = 19, b = 23 } } } }
 local SCRIPTS = { ["README.md"] = {
   { content = "Because of Rayleigh scattering." },
-  CALL, { content = "42" },
-  { content = "A small language that is easy to embed." },
+  CALL, { echo = true },
 } }
 
 describe("documentation", function()
