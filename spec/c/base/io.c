@@ -1,7 +1,9 @@
 /* Tests of io: what a signal interrupts is done to the end. */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -83,12 +85,29 @@ static void test_files(const char *dir, const char *path) {
   close(folder);
 }
 
+/* The system connects a socket while nobody looks, accepted or not. */
+static void test_connected(void) {
+  struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+  socklen_t n = sizeof in;
+  int heard = socket(AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0);
+  CHECK(bind(heard, (struct sockaddr *)&in, n) == 0 && listen(heard, 1) == 0);
+  CHECK(getsockname(heard, (struct sockaddr *)&in, &n) == 0 && !io_is_connected(heard) && !io_is_connected(fd));
+  CHECK(fcntl(fd, F_SETFL, O_NONBLOCK) == 0);
+  CHECK(connect(fd, (struct sockaddr *)&in, n) == 0 || errno == EINPROGRESS);
+  rest();
+  CHECK(io_is_connected(fd));
+  close(fd);
+  close(heard);
+  CHECK(!io_is_connected(fd));
+}
+
 int main(void) {
   char dir[FOLDER_MAX], path[FOLDER_MAX + 8], back[FOLDER_MAX + 8];
   CHECK(folder_new(dir) == 0);
   snprintf(path, sizeof path, "%s/in", dir);
   snprintf(back, sizeof back, "%s/out", dir);
   test_files(dir, path);
+  test_connected();
   CHECK(mkfifo(path, 0600) == 0 && mkfifo(back, 0600) == 0);
   test_interrupts(path, back);
   CHECK(unlink(path) == 0 && unlink(back) == 0 && rmdir(dir) == 0);

@@ -2,6 +2,7 @@
 ** child of the test, counts the descriptors that it inherited. */
 #include <fcntl.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "core/base/clock.h"
 #include "support/world.h"
@@ -29,6 +30,25 @@ static void test_deadlines(struct world *w) {
   /* without limits nothing but the server ends it */
   ask(&a, "GET", "/hello")->timeouts = (struct timeouts){ 0, 0, 0, 0, 0 };
   gives(w, &a.r, 200, "hello");
+}
+
+/* A program that is busy until the time for the connection is over sees neither that it came nor that nobody answers. What
+** it is told does not depend on that. */
+static void test_busy(struct world *w) {
+  const struct timespec pause = { 0, 80000000l };
+  const struct err *f = NULL;
+  struct ask a;
+  struct transfer *t;
+  int interrupted;
+  ask(&a, "GET", "/stall")->timeouts.connect = 0.05;
+  snprintf(a.url, sizeof a.url, "https://127.0.0.1:%d/", server.port);
+  t = transfer_start(w->http, &a.r, w, &w->e);
+  CHECK(t != NULL && engine_step(w->g, 0, -1, &interrupted, &w->e) == 0);
+  nanosleep(&pause, NULL);
+  while (!transfer_done(t, &f) && engine_step(w->g, 1, -1, &interrupted, &w->e) == 0) {}
+  CHECK(f != NULL && f->kind == KIND_TIMEOUT);
+  if (f != NULL) CHECK_STR(f->message, strlen(f->message), "no TLS handshake within 0.050 s (connect)");
+  transfer_close(t);
 }
 
 /* The earliest of many deadlines comes first, whatever the order of their starts. */
@@ -165,6 +185,7 @@ int main(int argc, char **argv) {
   test_descriptors();
   open_world(&w, 0);
   test_deadlines(&w);
+  test_busy(&w);
   test_deadline_order(&w);
   test_grace(&w);
   close_world(&w);

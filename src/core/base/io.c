@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "io.h"
@@ -35,6 +36,12 @@ int io_open_at(int dir, const char *path, int flags, mode_t mode) {
 }
 
 int io_open(const char *path, int flags, mode_t mode) { return io_open_at(AT_FDCWD, path, flags, mode); }
+
+int io_is_connected(int fd) {
+  struct sockaddr_storage peer;
+  socklen_t n = sizeof peer;
+  return getpeername(fd, (struct sockaddr *)&peer, &n) == 0;
+}
 
 #ifdef __linux__
 #define SYNC_DATA fdatasync

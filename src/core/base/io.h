@@ -22,6 +22,8 @@ int io_open(const char *path, int flags, mode_t mode); /* in the current directo
 int io_sync(int fd, int data_only);
 /* As flock: 0, or -1 and errno, never EINTR. */
 int io_lock(int fd, int operation);
+/* True for a socket whose other end was reached: the system connects it also while nobody looks. */
+int io_is_connected(int fd);
 /* Appends what the descriptor has, of files at most `max` bytes, to b. b may have grown also where it failed. */
 enum io io_read(int fd, size_t max, struct buf *b);
 /* Writes everything: 0, or -1 and errno. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "core/base/clock.h"
+#include "core/base/io.h"
 #include "private.h"
 
 #define TOO_LARGE 100 /* CURLE_TOO_LARGE, which libcurl has since 8.6 */
@@ -69,11 +70,21 @@ static const char *words(const struct transfer *t, CURLcode code) {
   return t->text[0] == '\0' || strchr(t->text, '@') != NULL ? curl_easy_strerror(code) : t->text;
 }
 
+/* True when the other end was reached. A program that was busy may not have called libcurl since. */
+static int was_reached(const struct transfer *t) {
+  int yes = t->reached;
+  for (size_t i = 0; i < t->http->socket_n && !yes; i++) {
+    const struct socket *s = &t->http->sockets[i];
+    yes = !s->reached && s->opener == t && io_is_connected(s->fd);
+  }
+  return yes;
+}
+
 /* True when the server of a URL with TLS, or a proxy before it, was reached, and TLS is not there. */
 static int awaits_tls(const struct transfer *t) {
   const char *url = NULL; /* libcurl tells of a connection no earlier than its TLS is there */
   curl_easy_getinfo(t->easy, CURLINFO_EFFECTIVE_URL, &url);
-  return url != NULL && strncmp(url, "https:", 6) == 0 && t->reached;
+  return url != NULL && strncmp(url, "https:", 6) == 0 && was_reached(t);
 }
 
 /* KIND_TIMEOUT, code "connect"; the words tell a server that does not speak TLS from one that is not there. */

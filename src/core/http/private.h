@@ -22,8 +22,12 @@
 #define HEAD_MAX (256u << 10) /* default of head_max */
 
 /* A socket that libcurl has open, the port of this end (0: not asked yet), whether a request on it came to no good end (what
-** else is under way there may go on, new ones go elsewhere), and whether it is a link's. */
-struct socket { int fd, port, retired, linked, reached; };
+** else is under way there may go on, new ones go elsewhere), whether it is a link's, and whether the other end is known to be
+** reached. */
+struct socket {
+  int fd, port, retired, linked, reached;
+  const struct transfer *opener; /* for which it was opened; it may be gone by now */
+};
 
 struct http {
   struct source source;         /* first: a pointer to it is one to the http */

@@ -13,6 +13,7 @@
 #define SOCK_CLOEXEC 0
 #endif
 
+#include "core/base/io.h"
 #include "private.h"
 
 /* True for addresses of this machine alone. */
@@ -25,11 +26,11 @@ static int address_is_loopback(const struct curl_sockaddr *a) {
 }
 
 /* Puts fd on the list: 0, or -1 (memory). */
-static int enlist(struct http *http, int fd) {
+static int enlist(struct http *http, int fd, const struct transfer *opener) {
   struct socket *v = mem_grow(http->m, http->sockets, http->socket_n, &http->socket_cap, sizeof *v);
   if (v == NULL) return -1;
   http->sockets = v;
-  http->sockets[http->socket_n++] = (struct socket){ .fd = fd };
+  http->sockets[http->socket_n++] = (struct socket){ .fd = fd, .opener = opener };
   http->socket_connecting++;
   return 0;
 }
@@ -47,7 +48,7 @@ curl_socket_t socket_on_open(void *ud, curlsocktype purpose, struct curl_sockadd
   curl_socket_t fd = socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
   if (fd == CURL_SOCKET_BAD) return fd;
   if (SOCK_CLOEXEC == 0) fcntl(fd, F_SETFD, FD_CLOEXEC);
-  if (enlist(t->http, fd) == 0) {
+  if (enlist(t->http, fd, t) == 0) {
     t->opened = 1;
     return fd;
   }
@@ -92,13 +93,20 @@ static void lose_link(struct http *http, int fd) {
   }
 }
 
+/* A socket is given up before libcurl read from it. Whether the other end was reached is for the transfer's error. */
+static void give_up(struct http *http, const struct socket *s) {
+  http->socket_connecting--;
+  for (struct transfer *t = http->all; t != NULL; t = t->next)
+    if (t == s->opener && io_is_connected(s->fd)) t->reached = 1;
+}
+
 /* CURLOPT_CLOSESOCKETFUNCTION: of connections too, which outlive their transfers. */
 int socket_on_close(void *ud, curl_socket_t fd) {
   struct http *http = ud;
   struct socket *s = find(http, fd);
   if (s != NULL) {
     if (s->linked) lose_link(http, fd);
-    if (!s->reached) http->socket_connecting--;
+    if (!s->reached) give_up(http, s);
     pollset_remove(http->poll, fd);
     *s = http->sockets[--http->socket_n];
   }
