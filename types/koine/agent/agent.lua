@@ -78,7 +78,7 @@ local koine = {}
 ---@field arguments_json? string
 ---@field is_error? boolean
 ---@field blocked? boolean
----@field reason? string
+---@field reason? string why it was blocked, or not run
 ---@field executed? boolean
 
 ---A tool call that waits for approval.

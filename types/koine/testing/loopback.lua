@@ -25,9 +25,10 @@ function koine.testing.start(opts) end
 ---@param on boolean
 function koine.testing.offline(on) end
 
----An answer of a script. It has exactly one of `content`, `embeddings`, `error`, `replay` and `reply`.
+---An answer of a script. It has exactly one of `content`, `echo`, `embeddings`, `error`, `replay` and `reply`.
 ---@class koine.ScriptedAnswer
 ---@field content? string|table[] text, or blocks
+---@field echo? true repeats what was said last; as the last answer it answers all further requests
 ---@field error? table `{status, headers, type, code, message, param}`, or `body`
 ---@field replay? string path of a cassette or a recording, sent unchanged
 ---@field exchange? integer the number of the cassette's exchange; 1
@@ -47,7 +48,7 @@ function koine.testing.offline(on) end
 ---@field split_choices? boolean of Chat: tool calls come in a choice of their own
 ---@field stream_error? table `{type, code, message, status, after}`
 ---@field path? string only for requests to exactly this path
----@field fault? table<string, any> `{delay_ms, stall_after, reset_after, truncate_after, …}`: docs/testing.md
+---@field fault? table<string, any> `{delay_ms, pause_ms, stall_after, reset_after, …}`: docs/testing.md
 
 ---A request that the loopback provider received.
 ---@class koine.LoopbackRequest
