@@ -15,15 +15,15 @@ events=100000
 request chat anthropic /chat plain
 for format in anthropic openai; do request $format $format /stream/$events; done
 for _ in 1 2 3; do
-  "$out/chat" chat_c "$url" "$out/chat.request" 1000
-  "$lua" bench/koine/chat.lua small chat_koine "$url" 1000
+  apart "$out/chat" chat_c "$url" "$out/chat.request" 1000
+  apart "$lua" bench/koine/chat.lua small chat_koine "$url" 1000
   for format in anthropic openai; do
-    "$out/lines" "delta_${format}_c_ns" "$url" "$out/$format.request" $events
-    "$lua" bench/koine/streams.lua delta "delta_${format}_koine_ns" "$url" $format $events
+    apart "$out/lines" "delta_${format}_c_ns" "$url" "$out/$format.request" $events
+    apart "$lua" bench/koine/streams.lua delta "delta_${format}_koine_ns" "$url" $format $events
   done
   for peer in anthropic openai ai-anthropic ai-openai; do
-    node "$out/peers/peers.mjs" $peer chat "chat_${peer}_us" "$url" 1000
-    node "$out/peers/peers.mjs" $peer delta "delta_${peer}_ns" "$url" $events
+    apart node "$out/peers/peers.mjs" $peer chat "chat_${peer}_us" "$url" 1000
+    apart node "$out/peers/peers.mjs" $peer delta "delta_${peer}_ns" "$url" $events
   done
 done | awk '/_rss_mb/ { next }
   !($1 in best) { order[++n] = $1; unit[$1] = $3 }

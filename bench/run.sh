@@ -13,16 +13,6 @@ ulimit -n "$(ulimit -Hn)"
 start_server
 koine=bench/koine
 
-# apart COMMAND…: runs it on the first processor, and the server on the last one: a provider works elsewhere, too. Else the
-# system chooses anew in each run whether both share one, and a chat that waits for another processor takes twice as long.
-last=$(($(nproc) - 1))
-if [ $last -gt 0 ] && taskset -c 0 true 2>/dev/null && taskset -c $last true; then
-  taskset -cp $last "$server" >/dev/null
-  apart() { taskset -c 0 "$@"; }
-else
-  apart() { "$@"; }
-fi
-
 events=200000
 formats="anthropic openai responses gemini ollama"
 for format in $formats; do request "$format" "$format" /stream/$events; done
