@@ -1,6 +1,6 @@
 /*
 ** io.h: opens and locks files, reads and writes them whole and flushes them to the disk, however often signals interrupt;
-** writes without SIGPIPE; says whether a fork has come between. Leaf but for mem.
+** writes without SIGPIPE; says whether a socket is connected, and whether a fork has come between. Leaf but for mem.
 */
 #ifndef KOINE_BASE_IO_H
 #define KOINE_BASE_IO_H

@@ -93,9 +93,9 @@ static void lose_link(struct http *http, int fd) {
   }
 }
 
-/* A socket is given up before libcurl read from it. Whether the other end was reached is for the transfer's error. */
-static void give_up(struct http *http, const struct socket *s) {
-  http->socket_connecting--;
+/* Notes in the transfer of a socket that is closed before libcurl read from it whether the other end was reached: for the
+** words of its error. */
+static void note_reached(struct http *http, const struct socket *s) {
   for (struct transfer *t = http->all; t != NULL; t = t->next)
     if (t == s->opener && io_is_connected(s->fd)) t->reached = 1;
 }
@@ -106,7 +106,10 @@ int socket_on_close(void *ud, curl_socket_t fd) {
   struct socket *s = find(http, fd);
   if (s != NULL) {
     if (s->linked) lose_link(http, fd);
-    if (!s->reached) give_up(http, s);
+    if (!s->reached) {
+      http->socket_connecting--;
+      note_reached(http, s);
+    }
     pollset_remove(http->poll, fd);
     *s = http->sockets[--http->socket_n];
   }
