@@ -84,8 +84,7 @@ local function scripted_content(state, endpoint, answer, body, record)
   if answer.echo then
     local ok, content = pcall(echo, history, endpoint.schema(body))
     if not ok then
-      return not_playable(state, endpoint, answer, "the echo makes no value of this schema: " .. tostring(content),
-        record)
+      return not_playable(state, endpoint, answer, "the schema in the request is not a valid JSON Schema", record)
     end
     said = copy_with(answer, "content", content)
   end
