@@ -109,19 +109,19 @@ describe("types of options", function()
 
   it("have the options of adapters, calls and embeddings", function()
     local options = require "koine.call.options"
-    local function upvalue(f, wanted)
-      for i = 1, 20 do
-        local name, value = debug.getupvalue(f, i)
-        if name == wanted then return value end
-      end
-      error("there is no " .. wanted)
-    end
+    local upvalue = typed.upvalue
     local agents = require "koine.agent.fields"
     for class, members in pairs { AdapterOptions = upvalue(options.constructor, "CONSTRUCTOR"),
       CallOptions = upvalue(options.call, "CALL"), EmbedOptions = upvalue(require "koine.call.options.embed", "EMBED"),
       AgentOptions = upvalue(agents.merged, "FIELDS") } do
       typed.assert_same(members, typed.fields_of("koine." .. class), class)
     end
+  end)
+
+  it("have the fields of the loopback provider's answers", function()
+    local check = require("koine.testing.loopback.script.answers").check
+    local known = typed.upvalue(typed.upvalue(check, "check_answer"), "ANSWER")
+    typed.assert_same(known, typed.fields_of "koine.ScriptedAnswer", "ScriptedAnswer")
   end)
 
   it("have the own options of each provider", function()

@@ -14,13 +14,6 @@ local FIELDS = { text = "TextFields", image = "ImageFields", document = "Documen
   usage_window = "UsageWindow", usage_amount = "UsageAmount", usage_limit_entry = "UsageLimitEntry",
   usage_report = "UsageReport" }
 
-local function specs_of_records()
-  for i = 1, 20 do
-    local name, value = debug.getupvalue(records.show, i)
-    if name == "specs" then return value end
-  end
-end
-
 -- The classes of a union by the word that their field `type` is.
 local function union_of(alias)
   local by_type = {}
@@ -30,7 +23,7 @@ end
 
 describe("types of records", function()
   it("have the fields of every record, those that are required", function()
-    local specs = specs_of_records()
+    local specs = typed.upvalue(records.show, "specs")
     typed.assert_same(specs, FIELDS, "records")
     for name, spec in pairs(specs) do
       local class, there = "koine." .. FIELDS[name], { type = spec.type and true or nil }

@@ -21,6 +21,15 @@ function typed.assert_same(code, written, what)
   assert(#extra == 0, ("%s: the code does not have %s"):format(what, table.concat(extra, ", ")))
 end
 
+--- A local of the file of a function f that f uses: its value. Raises where f uses none of this name.
+function typed.upvalue(f, wanted)
+  for i = 1, 250 do
+    local name, value = debug.getupvalue(f, i)
+    if name == wanted then return value end
+  end
+  error("there is no " .. wanted)
+end
+
 --- The set of an array.
 function typed.set_of(list)
   local set = {}
