@@ -45,6 +45,7 @@ build = {
       sources = {
         -- generated: sources
         "src/binding/adapter.c",
+        "src/binding/apart.c",
         "src/binding/engine/engine.c",
         "src/binding/engine/news.c",
         "src/binding/engine/state.c",

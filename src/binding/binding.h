@@ -225,6 +225,7 @@ void open_stream(lua_State *L);
 void open_target(lua_State *L);
 void open_response(lua_State *L);
 void open_told(lua_State *L);
+void open_apart(lua_State *L);
 void open_fields(lua_State *L);
 void open_request(lua_State *L);
 void open_body(lua_State *L);

@@ -71,6 +71,7 @@ int luaopen_koine_core(lua_State *L) {
   luaL_newlib(L, FUNCTIONS);
   open_vocabulary(L);
   open_error(L);
+  open_apart(L);
   open_value(L);
   open_engine(L);
   open_adapter(L);
