@@ -60,6 +60,11 @@ describe("pricing.calculate", function()
     assert.is_nil(pricing.calculate({ input_tokens = 10 }, { pricing = PRICES }))
     assert.is_nil(pricing.calculate({ input_tokens = 10, output_tokens = 10 }, { pricing = PRICES }))
     assert.is_nil(pricing.calculate({}, { pricing = {} }))
+    for _, unknown in ipairs { "input_tokens", "output_tokens", "cache_read_tokens", "cache_creation_tokens" } do
+      local counts = { input_tokens = 10, output_tokens = 10, cache_read_tokens = 10, cache_creation_tokens = 10 }
+      counts[unknown] = nil
+      assert.is_nil(pricing.calculate(counts, { pricing = PRICES }), unknown)
+    end
   end)
 
   it("does not ask for cache counts of a provider that has no cache prices", function()
