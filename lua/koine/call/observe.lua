@@ -12,36 +12,32 @@ local observe = {}
 
 local NONE = {}
 
--- A function of a string that remembers its last one and what it made of it: mostly it is asked for the same again.
-local function remembering(make)
-  local last, first, second
-  return function(text)
-    if text ~= last then
-      first, second = make(text)
-      last = text
-    end
-    return first, second
-  end
-end
-
 -- Address and port of a URL (nil: none); never its user part, path or query.
-local address_of = remembering(function(url)
+local function address_of(url)
   local scheme, rest = (url or ""):match "^(%w+)://([^/?#]*)"
   if not rest then return nil end
   rest = rest:match "@(.*)$" or rest
   local address, port = rest:match "^%[(.-)%]:?(%d*)$"
   if not address then address, port = rest:match "^([^:]*):?(%d*)$" end
   return address, address and math.tointeger(tonumber(port)) or (scheme == "http" and 80 or 443)
-end)
+end
+
+-- What the last URL of each kind gave: mostly the next one is the same.
+local server = { url = nil }            -- and its address and port
+local shown = { url = nil, text = nil }
 
 -- {address, port} of a URL; nil for none.
 local function server_of(url)
-  local address, port = address_of(url)
+  if server.url ~= url then server = { url = url, address_of(url) } end
+  local address, port = server[1], server[2]
   return address and { address = address, port = port } or nil
 end
 
 -- A URL without its user part and its query.
-local shown = remembering(function(url) return (url:match "^[^?]*":gsub("//[^/@]*@", "//")) end)
+local function show(url)
+  if shown.url ~= url then shown = { url = url, text = url:match "^[^?]*":gsub("//[^/@]*@", "//") } end
+  return shown.text
+end
 
 local function secrets_of(call)
   local outgoing = call.outgoing or call.prepared
@@ -55,20 +51,21 @@ local function given_key(call)
 end
 
 -- Tells of a request of a run that does not begin as the run's last one, or as the one before it in a dispatcher's
--- session.
-local function tell_cache_miss(call)
-  local parent, turns = call.settings.parent, call.span.hook.turns
-  local body = call.body or call.outgoing and call.outgoing.body
-  if not turns or not parent or parent.type ~= "agent" or not body then return end
+-- session. `turns` is what the hook knows of these.
+local function tell_cache_miss(call, turns)
+  local parent, body = call.settings.parent, call.body or call.outgoing and call.outgoing.body
+  if not parent or parent.type ~= "agent" or not body then return end
   local key = parent.above == "turn" and parent.conversation or parent.id
   local path = require("koine.data.observer.prefix").changed(turns, key, body)
   if path then observer.point(call.span, "cache_miss", { path = path }) end
 end
 
---- Begins the span of a chat whose request is rendered and which has an observer or a parent.
-function observe.chat(call)
+--- Begins the span of a chat whose request is rendered and which has an observer or a parent. It began at `since`
+-- (seconds of the monotonic clock, nil: now).
+function observe.chat(call, since)
   local settings = call.settings
-  local hook = settings.observer or settings.parent.hook
+  local parent = settings.parent
+  local hook = settings.observer or parent.hook
   if not hook then return end
   local request, state = call.request, call.state
   local messages, thinking = call.messages or request.messages, request.thinking
@@ -79,14 +76,15 @@ function observe.chat(call)
   local fields = { provider = state.row.name, model = state.model, stream = call.streaming,
     max_tokens = request.max_tokens, temperature = request.temperature, top_p = request.top_p,
     stop_sequences = request.stop_sequences and capture.copy(request.stop_sequences),
-    thinking = type(thinking) == "table" and capture.copy(thinking) or thinking,
-    tools = request.tools and #request.tools or 0, messages = type(messages) == "string" and 1 or #messages,
+    thinking = thinking and capture.copy(thinking), tools = request.tools and #request.tools or 0,
+    messages = call.count or type(messages) == "string" and 1 or #messages,
     server = server_of(call.base_url or state.base_url),
-    conversation = settings.parent and settings.parent.conversation }
-  call.span = observer.start(hook, settings.parent, "chat", fields, amend)
-  if not call.span then return end
-  if call.ledger then call.ledger.parent = call.span end
-  tell_cache_miss(call)
+    conversation = parent and parent.conversation }
+  local span = observer.start(hook, parent, "chat", fields, amend, since)
+  if not span then return end
+  call.span = span
+  if call.ledger then call.ledger.parent = span end
+  if hook.turns then tell_cache_miss(call, hook.turns) end
 end
 
 --- The call of an adapter in Lua whose chat is observed: {span}; nil where nobody observes. `all` are the options in
@@ -107,11 +105,9 @@ end
 --- Begins the spans of a chat that began in one step, and of its attempt, which is the first: they began at `since`
 -- (seconds of the monotonic clock). `err` is the attempt's error where it did not start, nil where it did.
 function observe.begun(call, since, err)
-  observe.chat(call)
+  observe.chat(call, since)
   if not call.span then return end
-  call.span.since = since
-  local span = observe.attempt(call, call.prepared)
-  if span then span.since = since end
+  observe.attempt(call, call.prepared, since)
   if err then observe.attempt_over(call, nil, nil, err) end
 end
 
@@ -136,16 +132,16 @@ function observe.join(call, span)
 end
 
 --- Begins the span of an attempt that is ready to go out, or has just gone out: the span, nil where the observer is not
--- told of it. `outgoing` has its url and secrets.
-function observe.attempt(call, outgoing)
-  local span, entries = call.span, call.ledger and call.ledger.attempts or NONE
-  local number = #entries + 1
-  local last = entries[number - 1]
-  local fields = { number = number, url = shown(outgoing.url), waited = last and last.waited or nil,
-    v = nil, type = nil, phase = nil, trace = nil, id = nil, parent = nil } -- named, so that there is room for them
+-- told of it. `outgoing` has its url and secrets; `since` as in observe.chat.
+function observe.attempt(call, outgoing, since)
+  local span, entries = call.span, call.ledger and call.ledger.attempts
+  local last = entries and entries[#entries]
+  local number = last and #entries + 1 or 1
+  local fields = { number = number, url = show(outgoing.url), waited = last and last.waited,
+    v = 1, type = "attempt", phase = "start", trace = "", id = "", parent = "", time = 0 } -- room for what is set next
   local began
-  if call.shares_span then began = observer.start(nil, span:context(), "attempt", fields)
-  else began = observer.part(span, "attempt", fields) end
+  if call.shares_span then began = observer.start(nil, span:context(), "attempt", fields, nil, since)
+  else began = observer.part(span, "attempt", fields, since) end
   if span.hook.content then call.observed_secrets = outgoing.secrets end
   call.attempt_span, call.attempts_begun = began, number
   return began
@@ -202,7 +198,7 @@ function observe.chat_over(call, response, stream, err)
   if response then end_attempt(call, status, fields.request_id, figures, err)
   else observe.attempt_over(call, nil, figures, err) end
   fields.attempts, fields.first_delta = call.attempts_begun or 0, first_delta
-  if answer and span:wants "messages" then
+  if answer and span.hook.content and span:wants "messages" then
     fields.content = { blocks = span:captured(answer.content, secrets_of(call)) }
   end
   span:finish(fields, err)

@@ -13,12 +13,7 @@ local stream = {}
 local methods = core.stream_methods
 local poll, settle_in_core = methods.poll, methods.settle
 
-local observe_room -- koine.call.observe, once a call was observed
-
-local function observe()
-  observe_room = observe_room or require "koine.call.observe"
-  return observe_room
-end
+local observe -- koine.call.observe, once a call is observed
 
 -- Frees the request, which may be large: there will be no other attempt.
 local function forget_request(call)
@@ -33,7 +28,7 @@ local function recover(self, call, err)
   local again = false
   call.failure = err -- what remains when on_retry raises
   if call.watch then call.watch:finish(err) end
-  if call.attempt_span then observe().attempt_over(call, err.partial, (core.figures(self)), err) end
+  if call.attempt_span then observe.attempt_over(call, err.partial, (core.figures(self)), err) end
   if self:delivered() then
     chat.ledger(call):enter(err)
   else
@@ -44,7 +39,7 @@ local function recover(self, call, err)
   end
   call.failure = err
   if not again then
-    if call.span then observe().chat_over(call, nil, self, err) end
+    if call.span then observe.chat_over(call, nil, self, err) end
     forget_request(call)
   end
   return again, err
@@ -84,7 +79,7 @@ local function settle(self, call)
   end
   state.prices = state.prices or setmetatable({ row = state.row }, prices)
   core.price(response, state.prices)
-  if call.span then observe().chat_over(call, response, self) end
+  if call.span then observe.chat_over(call, response, self) end
   return response
 end
 
@@ -108,7 +103,7 @@ local function proceed(self, discard, delta, err, first)
       if interrupted then return nil, interrupted end
     elseif delta then
       if first then forget_request(core.state(self)) end
-      if told and told.tells_deltas then observe().delta(told, delta) end
+      if told and told.tells_deltas then observe.delta(told, delta) end
       return delta
     elseif err then
       local again
@@ -196,7 +191,7 @@ function methods:close()
     if call.ledger then call.ledger:stop() end
     local span = call.span
     if span and not span.is_over then
-      observe().chat_over(call, nil, self, cancelled(call))
+      observe.chat_over(call, nil, self, cancelled(call))
     end
   end
   close(self)
@@ -206,7 +201,7 @@ end
 
 -- Ends the span of a call that is left before it has a stream.
 local function watch(call)
-  return defer(function(raised) observe().chat_over(call, nil, nil, raised or cancelled(call)) end)
+  return defer(function(raised) observe.chat_over(call, nil, nil, raised or cancelled(call)) end)
 end
 
 -- Makes the attempts of a call until one starts. `failed` is the error of one that did not, nil for none.
@@ -214,7 +209,7 @@ local function start(call, failed)
   local watching <close> = call.span and watch(call)
   local opened, err = attempt.start(call, nil, failed)
   if watching then watching:cancel() end
-  if not opened and call.span then observe().chat_over(call, nil, nil, err) end
+  if not opened and call.span then observe.chat_over(call, nil, nil, err) end
   return opened, err
 end
 
@@ -222,15 +217,16 @@ end
 function stream.open(call)
   local settings = call.settings
   local observed = call.streaming ~= nil and (settings.observer or settings.parent)
+  if observed then observe = observe or require "koine.call.observe" end
   local opened, err
   if not call.outgoing then
     local since = observed and wait.now()
     opened, err = chat.begin(call)
-    if observed and opened ~= false then observe().begun(call, since, err) end
+    if observed and opened ~= false then observe.begun(call, since, err) end
   end
   if not opened then
     if not call.ledger then chat.unfold(call) end
-    if observed and not call.span then observe().chat(call) end
+    if observed and not call.span then observe.chat(call) end
     opened, err = start(call, err)
     if not opened then return nil, err end
   end

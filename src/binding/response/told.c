@@ -32,12 +32,18 @@ static void tell_usage(lua_State *L) {
   lua_settop(L, 3);
 }
 
+/* Pushes an empty array: its metatable is the upvalue. */
+static void push_array(lua_State *L) {
+  lua_newtable(L);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_setmetatable(L, -2);
+}
+
 /* Sets tool_calls: the names of the tools that the answer calls. */
 static void tell_tool_calls(lua_State *L) {
   const struct node *content = node_get(response_root(L, 1), "content");
   lua_Integer n = 0;
-  lua_newtable(L);
-  luaL_setmetatable(L, TYPE_ARRAY);
+  push_array(L);
   for (const struct node *b = content != NULL ? content->child : NULL; b != NULL; b = b->next) {
     if (!str_eq(node_str(node_get(b, "type")), "tool_use") || node_is(node_get(b, "output"), NODE_TRUE)) continue;
     push_str(L, node_str(node_get(b, "name")));
@@ -50,8 +56,7 @@ static void tell_tool_calls(lua_State *L) {
 static void tell_warnings(lua_State *L) {
   const struct node *warnings = node_get(response_root(L, 1), "warnings");
   lua_Integer n = 0;
-  lua_newtable(L);
-  luaL_setmetatable(L, TYPE_ARRAY);
+  push_array(L);
   if (lua_getfield(L, 2, "warnings") == LUA_TTABLE) {
     for (lua_Integer i = 1; lua_rawgeti(L, 5, i) == LUA_TTABLE; i++) {
       lua_getfield(L, -1, "code");
@@ -91,6 +96,7 @@ static int f_told(lua_State *L) {
 }
 
 void open_told(lua_State *L) {
-  lua_pushcfunction(L, f_told);
+  luaL_getmetatable(L, TYPE_ARRAY);
+  lua_pushcclosure(L, f_told, 1);
   lua_setfield(L, -2, "told");
 }

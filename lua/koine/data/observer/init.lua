@@ -83,6 +83,15 @@ local observer_mt = { __name = "koine.observer", __index = {} }
 --- Hands a record (table) to what the observer was made of. Raises what that raises.
 function observer_mt.__index:record(record) self.deliver(record) end
 
+-- Makes an observer of its settings, which have `deliver`, the function of one record. What each record asks for is
+-- there, so that the metatable is not asked.
+local function complete(settings)
+  settings.run, settings.is_busy = core.apart(settings.deliver, coroutine.close)
+  settings.attributes, settings.turns = settings.attributes or false, settings.turns or false
+  settings.waiting, settings.behind, settings.draining, settings.refused = {}, false, false, {}
+  return setmetatable(settings, observer_mt)
+end
+
 local CONTENTS = { messages = true, tools = true, deltas = true }
 
 -- Keeps {messages, tools, deltas = true}, or false.
@@ -128,17 +137,16 @@ function observer.new(given)
   made.ids = own_or_usual(made.ids, core.random_hex, is_id)
   made.clock = own_or_usual(made.clock, core.nanoseconds, is_time)
   made.attributes = made.attributes and capture.copy(made.attributes)
-  made.turns = made.cache_misses and {} or nil -- what prefix.lua keeps
-  return setmetatable(made, observer_mt)
+  made.turns = made.cache_misses and {} -- what prefix.lua keeps
+  return complete(made)
 end
 
 --- An observer with the settings of another one, and another function of one record.
 function observer.like(hook, deliver)
   local made = {}
   for name, value in next, hook do made[name] = value end
-  made.deliver, made.runner, made.busy, made.waiting, made.draining = deliver, nil, nil, nil, nil
-  made.turns = made.turns and {}
-  return setmetatable(made, observer_mt)
+  made.deliver, made.turns = deliver, made.turns and {}
+  return complete(made)
 end
 
 -- The settings that an object of Koine's brings along, in its field `hook`.
@@ -156,64 +164,43 @@ end)
 
 -- Delivery ----------------------------------------------------------------------------------------------------------
 
-local READY = {}       -- what a runner yields when it is done with a record
 local WAITING_MAX = 1000 -- records that wait while the observer is busy with one; ends of what began wait, too
 
--- The body of a runner: a coroutine of the observer's own, so that it cannot yield for the program.
-local function run(deliver)
-  while true do deliver(coroutine.yield(READY)) end
-end
-
-local function new_runner(hook)
-  local runner = coroutine.create(run)
-  coroutine.resume(runner, hook.deliver)
-  hook.runner = runner
-  return runner
-end
-
--- Counts what went wrong with a record: `word` is what the runner raised, or, where `ok`, what the observer yielded.
-local function break_runner(hook, runner, ok, word)
-  hook.runner = nil
-  if ok then coroutine.close(runner) end
-  fail(ok and "the observer yielded" or word)
-end
-
--- Whether the observer is at work with a record, where it is marked so: an error of Lua's own, of memory say, may have
--- left the mark.
-local function is_busy(hook) return hook.runner and coroutine.status(hook.runner) ~= "suspended" end
-
--- Whether the observer, which is marked as busy, may be told of further work. What it does itself with a record is
--- observed; what it does with the records of that is not, else it would go on for ever.
+-- Whether the observer may be told of further work. What it does itself with a record is observed; what it does with
+-- the records of that is not, else it would go on for ever. Where it is not `behind`, it takes more.
 local function takes_more(hook)
-  if not is_busy(hook) then return true end
-  if not hook.draining and #(hook.waiting or {}) < WAITING_MAX then return true end
+  if not hook.draining and #hook.waiting < WAITING_MAX then return true end
+  if not hook.is_busy() then -- an error in the middle of `drain`, of memory say, left the mark
+    hook.draining = false
+    return true
+  end
   fail "too many records from inside the observer"
   return false
 end
 
-local resume = coroutine.resume
-local drain
-
--- Hands a record to the observer. One that comes from inside the observer waits until that has returned.
-local function deliver(hook, record)
-  if hook.busy and is_busy(hook) then
-    hook.waiting = hook.waiting or {}
-    hook.waiting[#hook.waiting + 1] = record
-    return
-  end
-  local runner = hook.runner or new_runner(hook)
-  hook.busy = true
-  local ok, word = resume(runner, record)
-  hook.busy = false
-  if word ~= READY then break_runner(hook, runner, ok, word) end
-  if hook.waiting and not hook.draining then drain(hook) end
+-- Counts what went wrong with a record: `word` and `problem` are what hook.run returned.
+local function count(word, problem)
+  if word == "raised" then fail(problem) elseif word == "yielded" then fail "the observer yielded" end
 end
 
 -- Hands over the records that wait.
-function drain(hook)
-  hook.draining = true
-  while hook.waiting[1] do deliver(hook, table.remove(hook.waiting, 1)) end
-  hook.waiting, hook.draining = nil, nil
+local function drain(hook)
+  while hook.waiting[1] do
+    hook.draining = true
+    count(hook.run(table.remove(hook.waiting, 1)))
+  end
+  hook.draining, hook.behind = false, false
+end
+
+-- Hands a record to the observer. One that comes from inside the observer waits until that has returned.
+local function deliver(hook, record)
+  local word, problem = hook.run(record)
+  if word == "busy" then
+    hook.waiting[#hook.waiting + 1], hook.behind = record, true
+    return
+  end
+  if word ~= true then count(word, problem) end
+  if hook.behind then drain(hook) end
 end
 
 -- Fans --------------------------------------------------------------------------------------------------------------
@@ -221,10 +208,25 @@ end
 -- The kind of content that records of a type have; all others have messages.
 local KIND_OF = { tool = "tools", mcp = "tools", delta = "deltas" }
 
+-- Whether one observer of several is not to be told: of what begins or happens where it takes no more, and of the end
+-- of work whose beginning it was not told of.
+local function refuses(hook, record)
+  local phase, refused = record.phase, hook.refused
+  if phase == "end" then
+    local known = refused[record.id]
+    refused[record.id] = nil
+    return known
+  end
+  if takes_more(hook) then return false end
+  if phase == "start" then refused[record.id] = true end
+  return true
+end
+
 -- Hands a record to one observer, without content that this one does not capture.
 local function hand(hook, record)
   if record.type == "cache_miss" and not hook.turns then return end
   if record.type == "delta" and not (hook.content and hook.content.deltas) then return end
+  if refuses(hook, record) then return end
   local own = capture.copy(record)
   if not hook.content or not hook.content[KIND_OF[record.type] or "messages"] then own.content = nil end
   if hook.attributes then own.attributes = capture.copy(hook.attributes) end
@@ -258,18 +260,19 @@ function observer.fan(hooks)
   function made.deliver(record)
     for _, hook in ipairs(hooks) do hand(hook, record) end
   end
-  return setmetatable(made, observer_mt)
+  return complete(made)
 end
 
 -- Spans -------------------------------------------------------------------------------------------------------------
 
 local methods = {}
 
--- Begins a record of a span, or of what happens in it.
-local function record_of(self, phase, fields)
-  local hook, record, within = self.hook, fields or {}, self.within
-  record.v, record.type, record.phase, record.trace, record.id = 1, self.type, phase, self.trace, self.id
-  record.parent, record.time = within and within.id, hook.clock()
+-- Makes `record`, the fields of a record (table), the whole record. `within`: the context or span of its parent; nil or
+-- false for none.
+local function complete_record(hook, record, phase, type, trace, id, within)
+  record.v, record.type, record.phase, record.trace, record.id = 1, type, phase, trace, id
+  record.parent = within and within.id or nil
+  record.time = hook.clock()
   if hook.attributes then record.attributes = capture.copy(hook.attributes) end
   return record
 end
@@ -279,8 +282,8 @@ end
 function methods:context()
   local own, within = self.own_context, self.within
   if not own then
-    own = context.new { trace = self.trace, id = self.id, type = self.type, above = within and within.type,
-      hook = self.hook, conversation = self.conversation or within and within.conversation }
+    own = context.new { trace = self.trace, id = self.id, type = self.type, above = within and within.type or nil,
+      hook = self.hook, conversation = self.conversation or within and within.conversation or nil }
     self.own_context = own
   end
   return own
@@ -317,12 +320,15 @@ end
 -- Only the first call does anything.
 function methods:finish(fields, err)
   if self.is_over then return end
-  local record = record_of(self, "end", fields)
+  local hook = self.hook
+  local record = complete_record(hook, fields or {}, "end", self.type, self.trace, self.id, self.within)
   record.seconds = monotonic() - self.since
-  record.error = err ~= nil and error_of(err) or nil
-  if self.is_over then return end -- the error's own words may have ended it
+  if err ~= nil then
+    record.error = error_of(err)
+    if self.is_over then return end -- the error's own words ended it
+  end
   self.is_over = true
-  deliver(self.hook, record)
+  deliver(hook, record)
 end
 
 local span_mt = { __index = methods, __name = "koine.observe.span" }
@@ -346,42 +352,43 @@ function span_mt.__gc(self) self:break_off() end
 -- one.
 function observer.point(parent, type, fields, hook)
   hook = hook or parent and parent.hook
-  if not hook or hook.busy and not takes_more(hook) then return end
-  deliver(hook, record_of({ hook = hook, type = type, trace = parent and parent.trace or hook.ids(TRACE),
-    id = hook.ids(SPAN), within = parent }, "point", fields))
+  if not hook or hook.behind and not takes_more(hook) then return end
+  local trace = parent and parent.trace or hook.ids(TRACE)
+  deliver(hook, complete_record(hook, fields or {}, "point", type, trace, hook.ids(SPAN), parent))
 end
 
--- A span of this type, whose parent is a context or a span (nil: it begins a trace).
-local function new_span(hook, within, type, metatable)
+-- A span of this type, whose parent is a context or a span (nil: it begins a trace); `since`: nil for now.
+local function new_span(hook, within, type, since, metatable)
   local trace, id
   if within and within.trace then trace, id = within.trace, hook.ids(SPAN)
   else trace, id = hook.ids(TRACE, SPAN) end
-  return setmetatable({ hook = hook, type = type, trace = trace, id = id, within = within, since = monotonic() },
-    metatable)
+  return setmetatable({ hook = hook, type = type, trace = trace, id = id, within = within or false,
+    since = since or monotonic(), is_over = false }, metatable)
 end
 
 --- Begins a span: tells that work of this type begins, with these fields (table, nil: none; kept). `hook` is the
 -- room's own, nil for the parent's; `parent` is a context or a span, nil where a trace begins. Returns the span; nil
 -- where neither has a hook, and where the observer may not be told of it. `amend` (function(span, fields), nil: none)
--- is called before the record goes out, to add content.
-function observer.start(hook, parent, type, fields, amend)
+-- is called before the record goes out, to add content. `since` (seconds of the monotonic clock, nil: now) is when the
+-- work began.
+function observer.start(hook, parent, type, fields, amend, since)
   hook = hook or parent and parent.hook
-  if not hook or hook.busy and not takes_more(hook) then return nil end
+  if not hook or hook.behind and not takes_more(hook) then return nil end
   fields = fields or {}
-  local self = new_span(hook, parent, type, span_mt)
+  local self = new_span(hook, parent, type, since, span_mt)
   if amend then amend(self, fields) end
-  deliver(hook, record_of(self, "start", fields))
+  deliver(hook, complete_record(hook, fields, "start", type, self.trace, self.id, parent))
   return self
 end
 
 --- The same for a part that belongs to a span: work that has one such part at a time, and whose owner holds both. The
--- part has no finalizer: where the span is broken off, it is too.
-function observer.part(span, type, fields)
+-- part has no finalizer: where the span is broken off, it is too. `since` as in start.
+function observer.part(span, type, fields, since)
   local hook = span.hook
-  if hook.busy and not takes_more(hook) then return nil end
-  local self = new_span(hook, span, type, part_mt)
+  if hook.behind and not takes_more(hook) then return nil end
+  local self = new_span(hook, span, type, since, part_mt)
   span.part = self
-  deliver(hook, record_of(self, "start", fields))
+  deliver(hook, complete_record(hook, fields, "start", type, self.trace, self.id, span))
   return self
 end
 

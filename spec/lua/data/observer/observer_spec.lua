@@ -162,6 +162,74 @@ describe("an observer", function()
     assert.are.equal(12, #records)
   end)
 
+  it("gets what is told while its values are closed after it has returned", function()
+    local calls, hook = 0, nil
+    local function closing()
+      return setmetatable({}, { __close = function() observer.start(hook, nil, "wait"):finish() end })
+    end
+    hook = observer.new { to = function()
+      calls = calls + 1
+      local one <close> = closing() -- luacheck: ignore one
+      local two <close> = closing() -- luacheck: ignore two
+      error "no"
+    end }
+    observer.point(nil, "delta", {}, hook)
+    assert.are.equal(5, calls) -- a point, two spans; what these tell is refused
+  end)
+
+  it("is told again where an error, of memory say, left the marks of what it told itself", function()
+    local seen, hook = {}, nil
+    hook = observer.new { to = function(record)
+      seen[#seen + 1] = record.type
+      if record.type == "retry" then observer.point(nil, "cache_miss", {}, hook) end
+    end }
+    hook.behind, hook.draining = true, true
+    observer.point(nil, "retry", {}, hook)
+    assert.are.same({ "retry", "cache_miss" }, seen)
+    for i = 1, 1000 do hook.waiting[i] = { v = 1, type = "wait", phase = "point", trace = ("0"):rep(32),
+      id = ("0"):rep(16), time = i } end
+    hook.behind = true
+    observer.point(nil, "retry", {}, hook)
+    assert.are.equal(1003, #seen) -- as many as may wait did
+    assert.are.same({ "retry", "wait" }, { seen[3], seen[4] })
+  end)
+
+  it("in a fan gets each end that it got the start of, and is not told for ever", function()
+    local open, orphans, records, fan = {}, 0, 0, nil
+    local hook = observer.new { to = function(record)
+      records = records + 1
+      if record.phase == "start" then open[record.id] = true
+      elseif record.phase == "end" then
+        if not open[record.id] then orphans = orphans + 1 end
+        open[record.id] = nil
+      end
+      local span <close> = observer.start(fan, nil, "wait") -- luacheck: ignore span
+    end }
+    fan = observer.fan { hook }
+    observer.start(hook, nil, "chat"):finish()
+    assert.are.same({ 0, nil }, { orphans, (next(open)) })
+    assert.is_true(records >= 4 and records < 20, records)
+  end)
+
+  it("gets each end though finalizers tell while a record waits", function()
+    local started, ended, hook = 0, 0, nil
+    hook = observer.new { to = function(record)
+      if record.type == "retry" then
+        observer.point(nil, "cache_miss", {}, hook)
+      elseif record.phase == "start" then started = started + 1
+      elseif record.phase == "end" then ended = ended + 1 end
+    end }
+    collectgarbage "generational"
+    for _ = 1, 4000 do
+      observer.start(hook, nil, "wait")
+      observer.point(nil, "retry", {}, hook)
+    end
+    collectgarbage "incremental"
+    collectgarbage()
+    collectgarbage()
+    assert.are.same({ 4000, 4000 }, { started, ended })
+  end)
+
   it("does no harm where its redact, ids or clock raise, yield or give nonsense", function()
     for _, bad in ipairs { function() error "no" end, coroutine.yield, function() return {} end } do
       local records = {}
