@@ -25,16 +25,24 @@ start_server() {
   url=http://127.0.0.1:$(tr -cd 0-9 <"$out/port")
 }
 
-# apart COMMAND…: runs it on the first processor, and the server on the last one: a provider works elsewhere, too. Else the
-# system chooses anew in each run whether both share one, and a chat that waits for another processor takes twice as long.
-apart() {
-  last=$(($(nproc) - 1))
-  if [ $last -gt 0 ] && taskset -cp $last "$server" >/dev/null 2>&1 && taskset -c 0 true 2>/dev/null; then
+# on PROCESSOR COMMAND…: runs it on the first processor, and the server on the one named; anywhere where that is not to be had.
+on() {
+  if taskset -cp "$1" "$server" >/dev/null 2>&1 && taskset -c 0 true 2>/dev/null; then
+    shift
     taskset -c 0 "$@"
   else
+    shift
     "$@"
   fi
 }
+
+# apart COMMAND…: with the server on another processor: a provider works elsewhere, too. Else the system chooses anew in each
+# run whether both share one, and a chat that waits for another processor takes twice as long.
+apart() { on $(($(nproc) - 1)) "$@"; }
+
+# together COMMAND…: with the server on the same processor: no time goes into waking another one, where only what is done
+# beside a chat is measured.
+together() { on 0 "$@"; }
 
 # request NAME FORMAT PATH [plain]: what Koine sends, in the file $out/NAME.request; fails where a C program sends other
 # bytes for it.

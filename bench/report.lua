@@ -27,7 +27,7 @@ end
 say("us", "small_chat_baseline_us", "small_chat_koine_us", "small_chat_fresh_baseline_us", "small_chat_fresh_koine_us")
 ratio("small_chat_ratio", "small_chat_koine_us", "small_chat_baseline_us")
 ratio("small_chat_fresh_ratio", "small_chat_fresh_koine_us", "small_chat_fresh_baseline_us")
-say("us", "observe_record_us")
+say("us", "observe_record_us", "observe_record_apart_us")
 say("MiB", "one_chat_baseline_rss_mb", "one_chat_koine_rss_mb")
 
 say("ms", "start_baseline_ms", "start_lua_ms", "start_koine_ms")

@@ -33,7 +33,8 @@ chats() {
   apart "$out/chat" small_chat_fresh_baseline "$url" "$out/chat.request" 5000 fresh
   apart env LUA_CPATH="$build/reused/?.so;;" "$lua" $koine/chat.lua small small_chat_koine "$url" 5000
   apart "$lua" $koine/chat.lua small small_chat_fresh_koine "$url" 5000
-  apart "$lua" $koine/chat.lua observed observe_record "$url" 5000
+  together "$lua" $koine/chat.lua observed observe_record "$url" 5000
+  apart "$lua" $koine/chat.lua observed observe_record_apart "$url" 5000
   apart "$out/chat" one_chat_baseline "$url" "$out/chat.request" 1
   apart "$lua" $koine/chat.lua small one_chat_koine "$url" 1
 }
