@@ -271,6 +271,7 @@ generate: $(MODULE)
 lint: $(MODULE)
 	luacheck --quiet --std lua54 --max-line-length 120 lua bin/koine examples tools bench
 	luacheck --quiet --std lua54+busted --max-line-length 120 spec
+	@$(LUA) tools/loops.lua
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/lint OPT='-O1 -Werror' SAN= all
 	@test "$$(nm -D --defined-only $(BUILD)/lint/koine/core.so | awk '{ print $$NF }')" = luaopen_koine_core || \
 	  { echo 'core.so exports more than luaopen_koine_core: a header lacks the pragma GCC visibility'; exit 1; }

@@ -36,8 +36,8 @@ local function texts_of(args)
   local is_input = input.is_asked_for(args.text)
   if args.text[1] and not is_input then return args.text end
   local texts, blank, left_out = {}, 0, 0
-  for line in input.piped(is_input):gmatch "[^\n]*" do
-    line = line:gsub("\r$", "")
+  for piped in input.piped(is_input):gmatch "[^\n]*" do
+    local line = piped:gsub("\r$", "")
     if line:find "%S" then
       texts[#texts + 1], left_out, blank = line, left_out + blank, 0
     else

@@ -23,8 +23,8 @@ function failure.redacted(value, secrets, depth)
   if depth == DEPTH_MAX then return nil end
   local copy = setmetatable({}, getmetatable(value))
   for key, member in next, value do
-    if type(key) == "string" then key = redact(key, secrets) end
-    copy[key] = failure.redacted(member, secrets, depth + 1)
+    local shown = type(key) == "string" and redact(key, secrets) or key
+    copy[shown] = failure.redacted(member, secrets, depth + 1)
   end
   return copy
 end

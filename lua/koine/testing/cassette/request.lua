@@ -59,8 +59,8 @@ end
 function request.kept(call, known, replace, named, found)
   local kept = { method = call.method or "GET", headers = {} }
   kept.url = request.substituted(secrets.hide(secrets.hide_in_url(call.url, found), known), replace)
-  for name, value in next, call.headers or {} do
-    name = name:lower()
+  for given, value in next, call.headers or {} do
+    local name = given:lower()
     if KEPT[name] or named[name] then kept.headers[name] = request.substituted(secrets.hide(value, known), replace) end
   end
   add_body(kept, call.body, known, replace, found)

@@ -56,8 +56,8 @@ describe("the page about troubleshooting", function()
   it("quotes messages that there are", function()
     local known, count = sources() .. "\n" .. produced(), 0
     for line in files.read("docs/troubleshooting.md"):gmatch "[^\n]+" do
-      for piece in (quoted(line) or ""):gsub("…", "\0"):gmatch "%s*(%Z+)" do
-        piece = piece:match "^(.-)%s*$"
+      for words in (quoted(line) or ""):gsub("…", "\0"):gmatch "%s*(%Z+)" do
+        local piece = words:match "^(.-)%s*$"
         if #piece >= LEAST then
           count = count + 1
           assert.is_truthy(known:find(piece, 1, true), ("%q is no message: %s"):format(piece, line))

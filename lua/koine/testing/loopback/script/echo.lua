@@ -47,8 +47,8 @@ end
 
 -- The schema that a reference such as "#/$defs/name" means, in the whole schema; nil: none.
 local function referred(whole, reference)
-  for name in reference:gsub("^#", ""):gmatch "/([^/]*)" do
-    name = name:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end)
+  for written in reference:gsub("^#", ""):gmatch "/([^/]*)" do
+    local name = written:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end)
     name = name:gsub("~1", "/"):gsub("~0", "~")
     local key = json.is_array(whole) and (tonumber(name) or -1) + 1 or name
     whole = type(whole) == "table" and whole[key] or nil
