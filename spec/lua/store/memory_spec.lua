@@ -1,5 +1,6 @@
 -- The store in memory: the contract, with a clock of the test's and with the machine's.
 
+local eager = require "spec.lua.store.eager"
 local koine = require "koine"
 local raised = require "spec.support.raised"
 
@@ -62,13 +63,12 @@ describe("koine.store.memory", function()
       failed, calling = failed or not ok and err, false
     end
     collectgarbage()
-    local pause, speed = collectgarbage("setpause", 0), collectgarbage("setstepmul", 1000)
+    local as_before = eager()
     for i = 1, 3000 do
       for _ = 1, 3 do setmetatable({}, { __gc = finalize }) end
       work(i)
     end
-    collectgarbage("setpause", pause)
-    collectgarbage("setstepmul", speed)
+    as_before()
     assert.is_falsy(failed, tostring(failed))
   end)
 

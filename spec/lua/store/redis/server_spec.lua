@@ -1,6 +1,7 @@
 -- The engine on Redis on a real server: what the server does to it (forgets scripts, pauses, stops, is killed), what
 -- others read there, and what it says of itself.
 
+local eager = require "spec.lua.store.eager"
 local koine = require "koine"
 local peers = require "spec.lua.net.peers"
 local redis = require "spec.lua.store.redis.server"
@@ -28,13 +29,12 @@ describe("koine.store.redis", function()
     assert(store:put("finalizer", "f"))
     assert(store:put("k", "v"))
     collectgarbage()
-    local pause, speed = collectgarbage("setpause", 0), collectgarbage("setstepmul", 1000)
+    local as_before = eager()
     for _ = 1, 1000 do
       for _ = 1, 3 do setmetatable({}, { __gc = finalize }) end
       assert.are.equal("v", (store:get "k"))
     end
-    collectgarbage("setpause", pause)
-    collectgarbage("setstepmul", speed)
+    as_before()
     assert.is_nil(failed)
     assert.is_true(told > 0, "no finalizer ran")
   end)
