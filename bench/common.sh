@@ -25,7 +25,8 @@ start_server() {
   url=http://127.0.0.1:$(tr -cd 0-9 <"$out/port")
 }
 
-# on PROCESSOR COMMAND…: runs it on the first processor, and the server on the one named; anywhere where that is not to be had.
+# on PROCESSOR COMMAND…: runs the command on the first processor, and the server on the one named; where the system refuses
+# that, both run where it likes.
 on() {
   if taskset -cp "$1" "$server" >/dev/null 2>&1 && taskset -c 0 true 2>/dev/null; then
     shift

@@ -5,7 +5,8 @@
 --   attributes (table, the observer's own), and the fields of its type, which docs/observing.md lists.
 --
 -- Rooms that do work keep what `observer.option` made of their option: a hook, {deliver, content, content_max, redact,
--- ids, clock, attributes, turns}. Without one and without a parent they test for nil, and nothing else is done:
+-- ids, clock, attributes, turns, and what delivery needs: `complete`}. Without one and without a parent they test for
+-- nil, and nothing else is done:
 --
 --   local span = (hook or parent) and observer.start(hook, parent, "chat", { provider = "anthropic" })
 --   if span then span:finish({ stop_reason = "end_turn" }, err) end
@@ -84,7 +85,9 @@ local observer_mt = { __name = "koine.observer", __index = {} }
 function observer_mt.__index:record(record) self.deliver(record) end
 
 -- Makes an observer of its settings, which have `deliver`, the function of one record. What each record asks for is
--- there, so that the metatable is not asked.
+-- there, so that the metatable is not asked. Delivery needs `run` and `is_busy` (core.apart), the records that wait,
+-- whether there is something left to do (`behind`), whether these are handed over (`draining`), and the ids of spans
+-- whose start was refused.
 local function complete(settings)
   settings.run, settings.is_busy = core.apart(settings.deliver, coroutine.close)
   settings.attributes, settings.turns = settings.attributes or false, settings.turns or false
