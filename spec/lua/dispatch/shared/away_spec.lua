@@ -3,6 +3,12 @@
 local kit = require "spec.lua.dispatch.shared.kit"
 local koine = require "koine"
 
+-- Whether a machine has made so many turns, and called the hooks of all of them.
+local function has_made(one, turns)
+  local stats = one.d:stats()
+  return stats.dispatches == turns and stats.threads == 0 and stats.hooks == 0
+end
+
 describe("a dispatcher on a store", function()
   local lab, a, b
 
@@ -86,7 +92,7 @@ describe("a dispatcher on a store", function()
           repeat
             rounds = rounds + 1
             koine.sleep(0.02)
-          until rounds == 500 or a.d:stats().dispatches == 3 and a.d:stats().threads == 0
+          until rounds == 500 or has_made(a, 3)
           a:crash()
         end)
         local words = lab:words()
@@ -104,7 +110,7 @@ describe("a dispatcher on a store", function()
         repeat
           rounds = rounds + 1
           koine.sleep(0.02)
-        until rounds == 200 or a.d:stats().dispatches == 1 and a.d:stats().threads == 0
+        until rounds == 200 or has_made(a, 1)
         a:crash()
       end)
       assert.are.equal("A:m1 A:done:m1 A:ok", lab:words())
