@@ -8,8 +8,9 @@ local MANY = 4      -- where so many values are around, members that may be left
 local DEEP = 30     -- a schema that nests deeper is given up: null
 local BUDGET = 1000 -- values, of a schema that holds itself more than once; the rest is null
 
--- The text of a content of any wire: a string, an array of blocks, or a value that a tool returned.
-local function text_of(content)
+-- The text of a content: a string, an array of blocks, or a value that a tool returned. `result` is the wire's: what a
+-- block has of a tool's result; nil where that is the block's content.
+local function text_of(content, result)
   if content == nil or content == json.null then
     return ""
   elseif type(content) ~= "table" then
@@ -20,26 +21,23 @@ local function text_of(content)
   local parts = {}
   for _, block in ipairs(content) do
     block = type(block) == "table" and block or { text = tostring(block) }
-    local answer = block.functionResponse and block.functionResponse.response
-    local result = block.toolResult and block.toolResult.content or block.content or block.json
-      or answer and (answer.output or answer.error)
-    parts[#parts + 1] = block.text or result and text_of(result) or nil
+    local returned = result and result(block) or block.content
+    parts[#parts + 1] = block.text or returned and text_of(returned, result) or nil
   end
   return table.concat(parts, "\n")
 end
 
--- What was said last in a history of any wire, in words: neighbouring results of tools together.
-local function last_said(history)
+-- What was said last in a history, in words: neighbouring results of tools together.
+local function last_said(history, result)
   local results = {}
   for i = #history, 1, -1 do
     local message = history[i]
-    local is_result = message.role == "tool" or message.type == "function_call_output"
-    if is_result then
-      table.insert(results, 1, text_of(message.content or message.output))
+    if message.role == "tool" or message.output ~= nil then
+      table.insert(results, 1, text_of(message.content or message.output, result))
     elseif results[1] then
       break
     elseif message.role == "user" then
-      return "You said: " .. text_of(message.content or message.parts)
+      return "You said: " .. text_of(message.content or message.parts, result)
     end
   end
   return results[1] and "You said: " .. table.concat(results, "\n") or "You said nothing."
@@ -169,14 +167,15 @@ function value(schema, about, depth)
   end
   local kind = type(schema.type) == "table" and choose(schema.type, depth) or schema.type
     or schema.properties and "object" or schema.items and "array" or "string"
-  local make = MAKE[kind:lower()] or MAKE.string -- Gemini's own schemas have names in capitals
+  local make = MAKE[kind:lower()] or MAKE.string -- some wires have the names in capitals
   return make(schema, about, depth)
 end
 
---- The text that repeats what a history says. `schema`: that of the value to answer with, a decoded JSON Schema; nil:
--- none.
-return function(history, schema)
-  local said = last_said(history)
+--- The text that repeats what a history (array of decoded messages) says. `result`: a function of a block that returns
+-- what it has of a tool's result, nil for none; nil where that is the block's content. `schema`: that of the value to
+-- answer with, a decoded JSON Schema; nil: none.
+return function(history, result, schema)
+  local said = last_said(history, result)
   if not schema then
     return said
   end

@@ -82,7 +82,7 @@ local function scripted_content(state, endpoint, answer, body, record)
   local history = script.history(body, endpoint.history)
   local said = answer
   if answer.echo then
-    local ok, content = pcall(echo, history, endpoint.schema(body))
+    local ok, content = pcall(echo, history, endpoint.result, endpoint.schema(body))
     if not ok then
       return not_playable(state, endpoint, answer, "the schema in the request is not a valid JSON Schema", record)
     end

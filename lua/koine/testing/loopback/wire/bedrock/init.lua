@@ -29,6 +29,9 @@ function bedrock.knows(_, path)
   return path:find("^/model/") ~= nil or path == bedrock.models_path
 end
 
+--- What a block of a message has of a tool's result, or nil.
+function bedrock.result(block) return block.toolResult and block.toolResult.content or block.json end
+
 --- The schema of the value that a request asks for, or nil.
 function bedrock.schema(body)
   local format = (body.outputConfig or {}).textFormat

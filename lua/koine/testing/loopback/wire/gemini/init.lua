@@ -27,6 +27,12 @@ local WORDS = { -- status → its name
   [504] = "DEADLINE_EXCEEDED",
 }
 
+--- What a block of a message has of a tool's result, or nil.
+function gemini.result(block)
+  local answer = block.functionResponse and block.functionResponse.response
+  return answer and (answer.output or answer.error)
+end
+
 --- The schema of the value that a request asks for, or nil.
 function gemini.schema(body)
   local config = body.generationConfig or {}
