@@ -42,7 +42,7 @@ for _, path in ipairs(source.find(WHERE)) do
   end
 end
 if problems > 0 then
-  print(("loops: %d files assign to the first variable of a loop"):format(problems))
+  print(("loops: %d files have a loop that assigns to its first variable"):format(problems))
   os.exit(1)
 end
-print "loops: no first variable of a loop is assigned to"
+print "loops: no loop assigns to its first variable"

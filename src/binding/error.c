@@ -49,7 +49,7 @@ static void set_str(lua_State *L, const char *key, struct str s) {
 }
 
 void push_error(lua_State *L, const struct err *e, struct str provider, struct str request_id) {
-  luaL_checkstack(L, 8, "an error of what is too deep"); /* what failed may have left its values, up to the last place */
+  luaL_checkstack(L, 8, "no room for an error"); /* what failed may have left the stack full */
   lua_createtable(L, 0, 10);
   set_string(L, "class", err_class(e->kind, e->status));
   set_string(L, "kind", kind_name(e->kind));

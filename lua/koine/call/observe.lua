@@ -23,13 +23,16 @@ local function address_of(url)
 end
 
 -- What the last URL of each kind gave: mostly the next one is the same.
-local server = { url = nil }            -- and its address and port
+local server = { url = nil, address = nil, port = nil }
 local shown = { url = nil, text = nil }
 
 -- {address, port} of a URL; nil for none.
 local function server_of(url)
-  if server.url ~= url then server = { url = url, address_of(url) } end
-  local address, port = server[1], server[2]
+  if server.url ~= url then
+    local address, port = address_of(url)
+    server = { url = url, address = address, port = port }
+  end
+  local address, port = server.address, server.port
   return address and { address = address, port = port } or nil
 end
 
@@ -198,7 +201,7 @@ function observe.chat_over(call, response, stream, err)
   if response then end_attempt(call, status, fields.request_id, figures, err)
   else observe.attempt_over(call, nil, figures, err) end
   fields.attempts, fields.first_delta = call.attempts_begun or 0, first_delta
-  if answer and span.hook.content and span:wants "messages" then
+  if answer and span:wants "messages" then
     fields.content = { blocks = span:captured(answer.content, secrets_of(call)) }
   end
   span:finish(fields, err)
