@@ -43,9 +43,11 @@ local rows = require "koine.provider"
 local koine = { null = core.null, array = core.array, response = core.response, version = require "koine.data.version",
   libcurl = core.libcurl() }
 
--- Sets the text that print shows for the parts of Responses.
+-- Sets the text that print shows for the parts of Responses, and when two costs are equal.
 core.block_mt.__tostring = function(block) return require("koine.data.records").show(block) end
 core.usage_mt.__tostring = function(usage) return require("koine.data.records").show(usage, "usage") end
+core.cost_mt.__tostring = function(cost) return require("koine.data.records").show(cost, "usage_cost") end
+core.cost_mt.__eq = function(a, b) return require("koine.data.records").equal(a, b) end
 
 local RECORDS = { "text", "image", "document", "tool_use", "tool_result", "thinking", "redacted_thinking", "refusal",
   "message", "tool_definition", "server_tool", "usage", "usage_cost", "delta", "model_info", "model_pricing",

@@ -178,7 +178,7 @@ void open_value(lua_State *L); /* adds core.null, core.depth_max, core.array, co
 void open_type(lua_State *L, const char *type, const luaL_Reg *meta, const luaL_Reg *methods);
 /* The types that each chat checks many times. Their metatables hold an address of ours at index 1: to compare it takes a
 ** third of the time that Lua takes to find a metatable by its name. */
-enum mark { MARK_ADAPTER, MARK_ENGINE, MARK_RESPONSE, MARK_STREAM, MARK_TARGET, MARK_COUNT };
+enum mark { MARK_ADAPTER, MARK_ENGINE, MARK_PRICES, MARK_RESPONSE, MARK_STREAM, MARK_TARGET, MARK_COUNT };
 /* Puts the mark into the metatable of that name. */
 void mark_type(lua_State *L, const char *type, enum mark mark);
 /* The userdata at idx where its metatable has the mark, else NULL. */
@@ -225,6 +225,7 @@ void open_stream(lua_State *L);
 void open_target(lua_State *L);
 void open_response(lua_State *L);
 void open_told(lua_State *L);
+void open_cost(lua_State *L);
 void open_apart(lua_State *L);
 void open_fields(lua_State *L);
 void open_request(lua_State *L);

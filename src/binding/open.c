@@ -79,6 +79,7 @@ int luaopen_koine_core(lua_State *L) {
   open_target(L);
   open_response(L);
   open_told(L);
+  open_cost(L);
   open_fields(L);
   open_request(L);
   open_body(L);

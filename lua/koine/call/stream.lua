@@ -48,22 +48,9 @@ end
 -- Seconds that the core may wait by itself: a signal's handler runs as soon as Lua code does.
 local SETTLE = 1
 
--- The prices of an adapter's answers: its row, and the last model that answered with its pricing.
-local prices = {}
-prices.__index = prices
-
-local cost -- koine.call.pricing.cost, once one was asked for
-
--- Sets the cost of an answer of `model`: as the provider says, else at the row's price.
-function prices:add(usage, model)
-  if usage.cost then return end
-  cost = cost or require "koine.call.pricing.cost"
-  if self.model ~= model then
-    self.pricing = rows.pricing(rows.family(self.row, model))
-    self.model = model
-  end
-  usage.cost = self.pricing and cost(usage, self.pricing)
-  usage.cost_source = usage.cost and "prices"
+-- What answers of an adapter with this row cost.
+local function prices_of(row)
+  return core.prices(function(model) return rows.pricing(rows.family(row, model)) end)
 end
 
 -- The Response of an answer that is over, complete. Most programs do not look at its cost and its attempts: the core
@@ -77,7 +64,7 @@ local function settle(self, call)
     attempts[#attempts + 1] = { status_code = response.status_code, waited = 0 }
     core.annotate(response, "attempts", attempts)
   end
-  state.prices = state.prices or setmetatable({ row = state.row }, prices)
+  state.prices = state.prices or prices_of(state.row)
   core.price(response, state.prices)
   if call.span then observe.chat_over(call, response, self) end
   return response

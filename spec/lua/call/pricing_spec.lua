@@ -20,6 +20,21 @@ describe("pricing.calculate", function()
     assert.is_nil(pricing.calculate(nil, { pricing = PRICES }))
     assert.are.equal("usage", raised(pricing.calculate, 5, { pricing = PRICES }).field)
     assert.are.equal("model_info", raised(pricing.calculate, usage {}, "gpt-4.1").field)
+    assert.are.equal("model_info.pricing", raised(pricing.calculate, usage {}, { pricing = 3 }).field)
+  end)
+
+  it("raises for a count or a price that is no number", function()
+    for _, wrong in ipairs { "x", {}, false, core.null } do
+      for _, name in ipairs { "input_per_mtok", "output_per_mtok", "cache_read_per_mtok", "cache_write_per_mtok",
+        "cache_write_1h_per_mtok" } do
+        local err = raised(pricing.calculate, usage {}, { pricing = { [name] = wrong } })
+        assert.are.same({ "model_info.pricing." .. name, "a number or nil" }, { err.field, err.expected })
+      end
+      for _, name in ipairs { "input_tokens", "output_tokens", "cache_read_tokens", "cache_creation_tokens",
+        "cache_creation_1h_tokens" } do
+        assert.are.equal("usage." .. name, raised(pricing.calculate, { [name] = wrong }, { pricing = PRICES }).field)
+      end
+    end
   end)
 
   it("prices the four kinds of tokens per million and adds them up", function()
@@ -74,7 +89,7 @@ describe("pricing.calculate", function()
   end)
 
   it("costs nothing where nothing was counted, whatever the price", function()
-    for _, price in ipairs { -1, math.huge, 0 / 0, "x", {} } do
+    for _, price in ipairs { -1, math.huge, 0 / 0, "3" } do
       local cost = pricing.calculate(usage { input_tokens = 0, output_tokens = 0, cache_read_tokens = 0,
         cache_creation_tokens = 0 }, { pricing = { input_per_mtok = price, output_per_mtok = price,
         cache_read_per_mtok = price, cache_write_per_mtok = price } })

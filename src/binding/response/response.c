@@ -1,6 +1,6 @@
 /*
 ** response.c: userdata koine.response: a finished message, compacted into the userdata itself so that the collector sees
-** all of it. User value 1: the Lua values made from it so far, by field; at PRICES what knows the cost of its usage.
+** all of it. User value 1: the Lua values made from it so far, by field; at PRICES the koine.prices that its usage is priced by.
 ** Nothing outside the userdata is owned.
 **
 ** Fields (nil unless said): content (array of blocks, always), tool_calls (array of the tool_use tables among them, always,
@@ -16,6 +16,7 @@
 #define TYPE_USAGE "koine.usage"
 
 #define PRICES 1 /* an index that no field has */
+#define COST_FIELDS 2 /* cost and cost_source, which are added to usage */
 
 struct response {
   const struct node *root; /* inside this very userdata */
@@ -98,23 +99,17 @@ static void push_value(lua_State *L, const struct node *v, struct str key) {
     head_list(v->s, h);
     push_headers(L, h, n);
     lua_remove(L, -2);
-  } else if (str_eq(key, "usage")) {
-    push_members(L, v, 0, RESPONSE_COST_FIELDS);
   } else {
     push_node(L, v, str_eq(key, "output"));
   }
 }
 
-void response_add_cost(lua_State *L, int self, int made) {
-  if (lua_rawgeti(L, made, PRICES) != LUA_TNIL) {
-    lua_getfield(L, -1, "add");
-    lua_insert(L, -2);
-    lua_pushvalue(L, -3);
-    push_field(L, self, "model");
-    lua_call(L, 3, 0);
-  } else {
-    lua_pop(L, 1);
-  }
+void response_push_usage(lua_State *L, int self, int made) {
+  const struct node *response = response_root(L, self);
+  lua_rawgeti(L, made, PRICES);
+  push_members(L, node_get(response, "usage"), 0, COST_FIELDS);
+  response_add_cost(L, response, -2);
+  lua_remove(L, -2);
 }
 
 /* Pushes the attempts of an answer that was priced: but for those noted, which were more, the one that it came by. */
@@ -144,9 +139,9 @@ static void push_field(lua_State *L, int self, const char *key) {
   else if (v == NULL && strcmp(key, "attempts") == 0) push_attempts(L, self, lua_gettop(L));
   else if (v == NULL) lua_pushnil(L);
   else {
-    push_value(L, v, (struct str){ key, strlen(key) });
+    if (strcmp(key, "usage") == 0) response_push_usage(L, self, lua_gettop(L));
+    else push_value(L, v, (struct str){ key, strlen(key) });
     name_tables(L, key);
-    if (strcmp(key, "usage") == 0) response_add_cost(L, self, lua_gettop(L) - 1);
   }
   lua_pushvalue(L, -1);
   lua_setfield(L, -3, key);
@@ -178,11 +173,11 @@ static int f_annotate(lua_State *L) {
   return 0;
 }
 
-/* core.price(response, prices): an answer that came. prices:add(usage, model) adds the cost to its usage when that is
-** asked for. Where no attempts are noted, it came by the first. */
+/* core.price(response, prices): an answer that came; a koine.prices knows what it costs. Where no attempts are noted, it came
+** by the first. */
 static int f_price(lua_State *L) {
   check_response(L);
-  luaL_checktype(L, 2, LUA_TTABLE);
+  check_prices(L, 2);
   lua_settop(L, 2);
   lua_getiuservalue(L, 1, 1);
   lua_insert(L, 2);

@@ -18,8 +18,7 @@ static void tell_usage(lua_State *L) {
   if (lua_getfield(L, 2, "usage") != LUA_TNIL || usage == NULL) {
     response_copy(L, 4, 0);
   } else {
-    push_members(L, usage, 0, RESPONSE_COST_FIELDS);
-    response_add_cost(L, 1, 2);
+    response_push_usage(L, 1, 2);
   }
   if (lua_istable(L, 5)) {
     if (lua_getfield(L, 5, "cost") == LUA_TTABLE) {

@@ -265,9 +265,11 @@ function records.show(value, name)
   return show(told, "koine." .. name, shown_first[name])
 end
 
-local function constructor(name)
-  local spec, metatable = specs[name], { __name = "koine." .. name, __eq = records.equal,
-    __tostring = function(value) return records.show(value, name) end }
+local function constructor(name, metatable)
+  local spec = specs[name]
+  metatable = metatable or {}
+  metatable.__name, metatable.__eq = "koine." .. name, records.equal
+  function metatable.__tostring(value) return records.show(value, name) end
   return function(fields) return make(name, spec, metatable, fields) end
 end
 
@@ -370,7 +372,7 @@ records.response = core.response
 records.usage = constructor "usage"
 
 --- Cost in USD: input, output, cache_read, cache_write, total; 0.0 each by default.
-records.usage_cost = constructor "usage_cost"
+records.usage_cost = constructor("usage_cost", core.cost_mt) -- that of what answers cost, too
 
 --- One step of a stream: {type, and the fields of that type, strings: docs/stream.md}; those of all types are known,
 -- none is required.
