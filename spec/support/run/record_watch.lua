@@ -156,10 +156,15 @@ end
 
 package.preload["koine.data.observer"] = function(name)
   local observer = load(name)
-  wrap(observer.start, "deliver", function(deliver)
-    return function(hook, record)
-      judge(hook, record)
-      return deliver(hook, record)
+  wrap(observer.new, "complete", function(complete)
+    return function(settings)
+      local hook = complete(settings)
+      local run = hook.run
+      function hook.run(record)
+        judge(hook, record)
+        return run(record)
+      end
+      return hook
     end
   end)
   return observer

@@ -195,14 +195,14 @@ local function drain(hook)
   hook.draining, hook.behind = false, false
 end
 
--- Hands a record to the observer. One that comes from inside the observer waits until that has returned.
-local function deliver(hook, record)
-  local word, problem = hook.run(record)
+-- Goes on where hook.run returned more than true for a record, or others wait. A record that comes from inside the observer
+-- waits until that has returned.
+local function go_on(hook, record, word, problem)
   if word == "busy" then
     hook.waiting[#hook.waiting + 1], hook.behind = record, true
     return
   end
-  if word ~= true then count(word, problem) end
+  count(word, problem)
   if hook.behind then drain(hook) end
 end
 
@@ -233,7 +233,7 @@ local function hand(hook, record)
   local own = capture.copy(record)
   if not hook.content or not hook.content[KIND_OF[record.type] or "messages"] then own.content = nil end
   if hook.attributes then own.attributes = capture.copy(hook.attributes) end
-  deliver(hook, own)
+  go_on(hook, own, hook.run(own))
 end
 
 -- One function that redacts as all of them do; nil for none.
@@ -270,14 +270,19 @@ end
 
 local methods = {}
 
--- Makes `record`, the fields of a record (table), the whole record. `within`: the context or span of its parent; nil or
--- false for none.
-local function complete_record(hook, record, phase, type, trace, id, within)
-  record.v, record.type, record.phase, record.trace, record.id = 1, type, phase, trace, id
-  record.parent = within and within.id or nil
+-- Makes `record`, the fields of a record (table), the whole record, and hands it to the observer. `within`: the context
+-- or span of its parent; nil or false for none.
+local function deliver(hook, record, phase, type, trace, id, within)
+  record.v = 1 -- one statement each: it costs half
+  record.type = type
+  record.phase = phase
+  record.trace = trace
+  record.id = id
+  if within then record.parent = within.id elseif record.parent then record.parent = nil end
   record.time = hook.clock()
   if hook.attributes then record.attributes = capture.copy(hook.attributes) end
-  return record
+  local word, problem = hook.run(record)
+  if word ~= true or hook.behind then go_on(hook, record, word, problem) end
 end
 
 --- What the parts of this work take as their parent: {trace, id, type, above = its parent's type, conversation}, and a
@@ -323,15 +328,14 @@ end
 -- Only the first call does anything.
 function methods:finish(fields, err)
   if self.is_over then return end
-  local hook = self.hook
-  local record = complete_record(hook, fields or {}, "end", self.type, self.trace, self.id, self.within)
-  record.seconds = monotonic() - self.since
+  fields = fields or {}
+  fields.seconds = monotonic() - self.since
   if err ~= nil then
-    record.error = error_of(err)
+    fields.error = error_of(err)
     if self.is_over then return end -- the error's own words ended it
   end
   self.is_over = true
-  deliver(hook, record)
+  deliver(self.hook, fields, "end", self.type, self.trace, self.id, self.within)
 end
 
 local span_mt = { __index = methods, __name = "koine.observe.span" }
@@ -357,16 +361,20 @@ function observer.point(parent, type, fields, hook)
   hook = hook or parent and parent.hook
   if not hook or hook.behind and not takes_more(hook) then return end
   local trace = parent and parent.trace or hook.ids(TRACE)
-  deliver(hook, complete_record(hook, fields or {}, "point", type, trace, hook.ids(SPAN), parent))
+  deliver(hook, fields or {}, "point", type, trace, hook.ids(SPAN), parent)
 end
 
--- A span of this type, whose parent is a context or a span (nil: it begins a trace); `since`: nil for now.
-local function new_span(hook, within, type, since, metatable)
+-- Begins a span of this type, whose parent is a context or a span (nil: it begins a trace), and tells of it. The rest as
+-- observer.start has it.
+local function begin(hook, within, type, fields, amend, since, metatable)
   local trace, id
   if within and within.trace then trace, id = within.trace, hook.ids(SPAN)
   else trace, id = hook.ids(TRACE, SPAN) end
-  return setmetatable({ hook = hook, type = type, trace = trace, id = id, within = within or false,
-    since = since or monotonic(), is_over = false }, metatable)
+  local self = setmetatable({ hook = hook, type = type, trace = trace, id = id, within = within or false,
+    since = since or monotonic(), is_over = false, part = false }, metatable)
+  if amend then amend(self, fields) end
+  deliver(hook, fields, "start", type, trace, id, within)
+  return self
 end
 
 --- Begins a span: tells that work of this type begins, with these fields (table, nil: none; kept). `hook` is the
@@ -377,11 +385,7 @@ end
 function observer.start(hook, parent, type, fields, amend, since)
   hook = hook or parent and parent.hook
   if not hook or hook.behind and not takes_more(hook) then return nil end
-  fields = fields or {}
-  local self = new_span(hook, parent, type, since, span_mt)
-  if amend then amend(self, fields) end
-  deliver(hook, complete_record(hook, fields, "start", type, self.trace, self.id, parent))
-  return self
+  return begin(hook, parent, type, fields or {}, amend, since, span_mt)
 end
 
 --- The same for a part that belongs to a span: work that has one such part at a time, and whose owner holds both. The
@@ -389,10 +393,8 @@ end
 function observer.part(span, type, fields, since)
   local hook = span.hook
   if hook.behind and not takes_more(hook) then return nil end
-  local self = new_span(hook, span, type, since, part_mt)
-  span.part = self
-  deliver(hook, complete_record(hook, fields, "start", type, self.trace, self.id, span))
-  return self
+  span.part = begin(hook, span, type, fields, nil, since, part_mt)
+  return span.part
 end
 
 return observer

@@ -186,12 +186,12 @@ describe("an observer", function()
     hook.behind, hook.draining = true, true
     observer.point(nil, "retry", {}, hook)
     assert.are.same({ "retry", "cache_miss" }, seen)
-    for i = 1, 1000 do hook.waiting[i] = { v = 1, type = "wait", phase = "point", trace = ("0"):rep(32),
+    for i = 1, 1000 do hook.waiting[i] = { v = 1, type = "waited", phase = "point", trace = ("0"):rep(32),
       id = ("0"):rep(16), time = i } end
     hook.behind = true
     observer.point(nil, "retry", {}, hook)
     assert.are.equal(1003, #seen) -- as many as may wait did
-    assert.are.same({ "retry", "wait" }, { seen[3], seen[4] })
+    assert.are.same({ "retry", "waited" }, { seen[3], seen[4] })
   end)
 
   it("in a fan gets each end that it got the start of, and is not told for ever", function()
