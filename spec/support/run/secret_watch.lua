@@ -47,7 +47,7 @@ end
 
 local function note(call)
   for _, secret in ipairs(type(call) == "table" and call.secrets or {}) do
-    if #secret >= SHORTEST then watch.secrets[secret] = true end
+    if #secret >= SHORTEST and secret ~= "[redacted]" then watch.secrets[secret] = true end
   end
 end
 
