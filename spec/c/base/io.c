@@ -89,16 +89,19 @@ static void test_files(const char *dir, const char *path) {
 static void test_connected(void) {
   struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
   socklen_t n = sizeof in;
-  int heard = socket(AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0);
+  int heard = socket(AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0), pair[2];
   CHECK(bind(heard, (struct sockaddr *)&in, n) == 0 && listen(heard, 1) == 0);
-  CHECK(getsockname(heard, (struct sockaddr *)&in, &n) == 0 && !io_is_connected(heard) && !io_is_connected(fd));
+  CHECK(getsockname(heard, (struct sockaddr *)&in, &n) == 0 && io_peer_port(heard) == 0 && io_peer_port(fd) == 0);
   CHECK(fcntl(fd, F_SETFL, O_NONBLOCK) == 0);
   CHECK(connect(fd, (struct sockaddr *)&in, n) == 0 || errno == EINPROGRESS);
   rest();
-  CHECK(io_is_connected(fd));
+  CHECK(io_peer_port(fd) == ntohs(in.sin_port));
   close(fd);
   close(heard);
-  CHECK(!io_is_connected(fd));
+  CHECK(io_peer_port(fd) == 0);
+  CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0 && io_peer_port(pair[0]) == -1);
+  close(pair[0]);
+  close(pair[1]);
 }
 
 int main(void) {

@@ -51,6 +51,60 @@ static void test_busy(struct world *w) {
   transfer_close(t);
 }
 
+/* A socket that hears on a port of this machine and is not looked at: the system connects it. */
+static int listen_silently(int *port) {
+  struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+  socklen_t n = sizeof in;
+  int fd = socket(AF_INET, SOCK_STREAM, 0);
+  CHECK(bind(fd, (struct sockaddr *)&in, n) == 0 && listen(fd, 4) == 0);
+  CHECK(getsockname(fd, (struct sockaddr *)&in, &n) == 0 && fcntl(fd, F_SETFL, O_NONBLOCK) == 0);
+  *port = ntohs(in.sin_port);
+  return fd;
+}
+
+/* Fails with this message while a proxy hears on `fd`, which says `answer` to who connects, if anything. */
+static void fails_behind(struct world *w, struct ask *a, int fd, const char *answer, const char *message) {
+  const struct err *f = NULL;
+  struct transfer *t = transfer_start(w->http, &a->r, w, &w->e);
+  int peer = -1, interrupted;
+  char c;
+  CHECK(t != NULL);
+  while (!transfer_done(t, &f) && engine_step(w->g, 0.02, -1, &interrupted, &w->e) == 0) {
+    if (peer < 0) peer = accept(fd, NULL, NULL);
+    if (peer < 0 || answer == NULL || recv(peer, &c, 1, MSG_DONTWAIT) != 1) continue;
+    CHECK(write(peer, answer, strlen(answer)) == (ssize_t)strlen(answer));
+    answer = NULL;
+  }
+  CHECK(f != NULL && f->kind == KIND_TIMEOUT && strcmp(f->code, "connect") == 0);
+  if (f != NULL) CHECK_STR(f->message, strlen(f->message), message);
+  transfer_close(t);
+  if (peer >= 0) close(peer);
+}
+
+/* A proxy that says nothing is told from a server behind one that does not speak TLS. */
+static void test_silent_proxy(struct world *w) {
+  static const char SILENT[] = "no answer of the proxy within 0.200 s (connect)";
+  static const char *const VARIABLES[] = { "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY" };
+  struct ask a;
+  char proxy[64];
+  int port, fd = listen_silently(&port);
+  for (size_t i = 0; i < sizeof VARIABLES / sizeof *VARIABLES; i++) unsetenv(VARIABLES[i]);
+  ask(&a, "GET", "/")->timeouts.connect = 0.2;
+  snprintf(a.url, sizeof a.url, "https://192.0.2.1/");
+  a.r.proxy = proxy;
+  for (int i = 0; i < 2; i++) {
+    snprintf(proxy, sizeof proxy, "%s://127.0.0.1:%d", i == 0 ? "http" : "socks5", port);
+    fails_behind(w, &a, fd, NULL, SILENT);
+  }
+  snprintf(proxy, sizeof proxy, "http://127.0.0.1:%d", port);
+  fails_behind(w, &a, fd, "HTTP/1.1 200 OK\r\n\r\n", "no TLS handshake within 0.200 s (connect)");
+  setenv("https_proxy", proxy, 1);
+  a.r.proxy = NULL;
+  fails_behind(w, &a, fd, NULL, SILENT);
+  unsetenv("https_proxy");
+  close(fd);
+}
+
 /* The earliest of many deadlines comes first, whatever the order of their starts. */
 static void test_deadline_order(struct world *w) {
   enum { N = 20 };
@@ -186,6 +240,7 @@ int main(int argc, char **argv) {
   open_world(&w, 0);
   test_deadlines(&w);
   test_busy(&w);
+  test_silent_proxy(&w);
   test_deadline_order(&w);
   test_grace(&w);
   close_world(&w);

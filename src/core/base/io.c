@@ -3,6 +3,7 @@
 */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -37,10 +38,15 @@ int io_open_at(int dir, const char *path, int flags, mode_t mode) {
 
 int io_open(const char *path, int flags, mode_t mode) { return io_open_at(AT_FDCWD, path, flags, mode); }
 
-int io_is_connected(int fd) {
-  struct sockaddr_storage peer;
-  socklen_t n = sizeof peer;
-  return getpeername(fd, (struct sockaddr *)&peer, &n) == 0;
+int io_peer_port(int fd) {
+  union { struct sockaddr any; struct sockaddr_in v4; struct sockaddr_in6 v6; struct sockaddr_storage room; } a = { { 0 } };
+  socklen_t n = sizeof a;
+  if (getpeername(fd, &a.any, &n) != 0) return 0;
+  switch (a.any.sa_family) {
+    case AF_INET: return ntohs(a.v4.sin_port);
+    case AF_INET6: return ntohs(a.v6.sin6_port);
+    default: return -1;
+  }
 }
 
 #ifdef __linux__

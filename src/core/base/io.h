@@ -1,6 +1,6 @@
 /*
 ** io.h: opens and locks files, reads and writes them whole and flushes them to the disk, however often signals interrupt;
-** writes without SIGPIPE; says whether a socket is connected, and whether a fork has come between. Leaf but for mem.
+** writes without SIGPIPE; says whom a socket is connected to, and whether a fork has come between. Leaf but for mem.
 */
 #ifndef KOINE_BASE_IO_H
 #define KOINE_BASE_IO_H
@@ -22,8 +22,9 @@ int io_open(const char *path, int flags, mode_t mode); /* in the current directo
 int io_sync(int fd, int data_only);
 /* As flock: 0, or -1 and errno, never EINTR. */
 int io_lock(int fd, int operation);
-/* True for a socket whose other end was reached: the system connects it also while nobody looks. */
-int io_is_connected(int fd);
+/* The port of a socket's other end, once that was reached: the system connects it also while nobody looks. 0: not reached;
+** -1: reached, and without a port, as local sockets are. */
+int io_peer_port(int fd);
 /* Appends what the descriptor has, of files at most `max` bytes, to b. b may have grown also where it failed. */
 enum io io_read(int fd, size_t max, struct buf *b);
 /* Writes everything: 0, or -1 and errno. */

@@ -3,6 +3,7 @@
 ** The note belongs to the transfer. The caller that notes a failure, or finds one noted, ends the transfer.
 */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "core/base/clock.h"
 #include "core/base/io.h"
@@ -70,26 +71,43 @@ static const char *words(const struct transfer *t, CURLcode code) {
   return t->text[0] == '\0' || strchr(t->text, '@') != NULL ? curl_easy_strerror(code) : t->text;
 }
 
-/* True when the other end was reached. A program that was busy may not have called libcurl since. */
-static int was_reached(const struct transfer *t) {
-  int yes = t->reached;
-  for (size_t i = 0; i < t->http->socket_n && !yes; i++) {
+/* The port of the other end that was reached, as io_peer_port says. A program that was busy may not have called libcurl since. */
+static int peer_port(const struct transfer *t) {
+  int port = t->peer;
+  for (size_t i = 0; i < t->http->socket_n && port == 0; i++) {
     const struct socket *s = &t->http->sockets[i];
-    yes = !s->reached && s->opener == t && io_is_connected(s->fd);
+    if (!s->reached && s->opener == t) port = io_peer_port(s->fd);
   }
-  return yes;
+  return port;
 }
 
-/* True when the server of a URL with TLS, or a proxy before it, was reached, and TLS is not there. */
-static int awaits_tls(const struct transfer *t) {
-  const char *url = NULL; /* libcurl tells of a connection no earlier than its TLS is there */
+/* The port of a URL; 0: memory. */
+static int url_port(const char *url) {
+  char *text = NULL;
+  int port = 0;
+  CURLU *u = curl_url();
+  if (u != NULL && curl_url_set(u, CURLUPART_URL, url, 0) == CURLUE_OK &&
+      curl_url_get(u, CURLUPART_PORT, &text, CURLU_DEFAULT_PORT) == CURLUE_OK) port = atoi(text);
+  curl_free(text);
+  curl_url_cleanup(u);
+  return port;
+}
+
+/* What a connection that is not there waits for. libcurl tells of one with TLS no earlier than its TLS is there, and not at all,
+** before 8.7, that it goes through a proxy: the port shows it. */
+static const char *awaited(const struct transfer *t) {
+  const char *url = NULL;
+  long tunnel = 0; /* the status of a proxy's answer */
+  int port = peer_port(t);
   curl_easy_getinfo(t->easy, CURLINFO_EFFECTIVE_URL, &url);
-  return url != NULL && strncmp(url, "https:", 6) == 0 && was_reached(t);
+  curl_easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &tunnel);
+  if (port == 0 || url == NULL || strncmp(url, "https:", 6) != 0) return "no connection within";
+  return port > 0 && tunnel == 0 && port != url_port(url) ? "no answer of the proxy within" : "no TLS handshake within";
 }
 
-/* KIND_TIMEOUT, code "connect"; the words tell a server that does not speak TLS from one that is not there. */
+/* KIND_TIMEOUT, code "connect"; the words tell a server that is not there from one that does not speak TLS, and from a proxy. */
 void failure_late(const struct transfer *t, double seconds, struct err *e) {
-  err_timeout(e, "connect", awaits_tls(t) ? "no TLS handshake within" : "no connection within", seconds);
+  err_timeout(e, "connect", awaited(t), seconds);
 }
 
 /* Translates a failed transfer's code to an error. */

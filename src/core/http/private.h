@@ -83,6 +83,8 @@ struct transfer {
   struct route route;           /* once it is over */
   double first;                 /* seconds from the start to the first byte of the head, once there is one */
   int port;                     /* of this end of its connection, 0 = there was none yet */
+  int peer;                     /* of a new connection, once the other end was reached, as io_peer_port says: the server's port,
+                                   or a proxy's; 0 = not yet */
   int socket;                   /* of a link that is there, else -1 */
   long sent_before;             /* bytes of requests when the connection was there last; -1 = it was not yet */
   int status;
@@ -92,7 +94,6 @@ struct transfer {
   double play_now;              /* the time of a recording without waits */
   unsigned in_head : 1, in_header : 1, head_done : 1, encoded : 1, paused : 1, released : 1, failed : 1;
   unsigned opened : 1;          /* a socket was opened for it: the connection is not an old one */
-  unsigned reached : 1;         /* the other end of that was reached: the server, or a proxy */
   unsigned full : 1;            /* it is in http.full */
   unsigned stale : 1;           /* the connection that libcurl took for it cannot be trusted */
   unsigned http2 : 1;           /* may be */

@@ -69,7 +69,8 @@ int socket_is_listed(const struct http *http, int fd) { return find(http, fd) !=
 void socket_reach(struct transfer *t, int fd) {
   struct socket *s = find(t->http, fd);
   if (s == NULL || s->reached) return;
-  s->reached = t->reached = 1;
+  s->reached = 1;
+  t->peer = io_peer_port(fd);
   t->http->socket_connecting--;
 }
 
@@ -97,7 +98,7 @@ static void lose_link(struct http *http, int fd) {
 ** words of its error. */
 static void note_reached(struct http *http, const struct socket *s) {
   for (struct transfer *t = http->all; t != NULL; t = t->next)
-    if (t == s->opener && io_is_connected(s->fd)) t->reached = 1;
+    if (t == s->opener && t->peer == 0) t->peer = io_peer_port(s->fd);
 }
 
 /* CURLOPT_CLOSESOCKETFUNCTION: of connections too, which outlive their transfers. */
