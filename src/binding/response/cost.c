@@ -4,9 +4,6 @@
 ** owned; raises what Lua raises where memory ends.
 */
 #include "core/message/cost.h"
-
-#include <math.h>
-
 #include "response.h"
 
 #define TYPE_PRICES "koine.prices"

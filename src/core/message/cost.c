@@ -1,8 +1,6 @@
 /*
 ** cost.c: what the tokens of an answer cost. See cost.h.
 */
-#include <math.h>
-
 #include "cost.h"
 
 /* USD for `count` tokens at `price`; unknown when either is. */

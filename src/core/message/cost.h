@@ -4,6 +4,8 @@
 #ifndef KOINE_COST_H
 #define KOINE_COST_H
 
+#include <math.h>
+
 #pragma GCC visibility push(hidden)
 
 #define COST_UNKNOWN ((double)NAN) /* of a count or a price */
