@@ -1,7 +1,7 @@
 --- What observers are told of calls: the spans of a chat or an embed and of its attempts, and what their records say.
--- A call that is observed has `span`, which other calls have, too, where `shares_span` is true, and `attempt_span`,
--- that of its latest attempt; `attempts_begun` counts them, and `observed_secrets` are the last one's. Nothing here
--- fails.
+-- A call that is observed has `span`, which also tells of its attempts. Where `shares_span` is true, other calls have
+-- that span, too, and `attempt_span` is the one of this call's latest attempt. `attempts_begun` counts the attempts,
+-- and `observed_secrets` are the last one's. Nothing here fails.
 
 local capture = require "koine.data.observer.capture"
 local check = require "koine.data.check"
@@ -134,20 +134,19 @@ function observe.join(call, span)
   call.span, call.shares_span, call.ledger.parent = span, true, span
 end
 
---- Begins the span of an attempt that is ready to go out, or has just gone out: the span, nil where the observer is not
--- told of it. `outgoing` has its url and secrets; `since` as in observe.chat.
+--- Tells of an attempt that is ready to go out, or has just gone out. `outgoing` has its url and secrets; `since` as in
+-- observe.chat. Returns its span where the call shares its own, nil where the observer is not told of it.
 function observe.attempt(call, outgoing, since)
   local span, entries = call.span, call.ledger and call.ledger.attempts
   local last = entries and entries[#entries]
   local number = last and #entries + 1 or 1
   local fields = { number = number, url = show(outgoing.url), waited = last and last.waited,
     v = 1, type = "attempt", phase = "start", trace = "", id = "", parent = "", time = 0 } -- room for what is set next
-  local began
-  if call.shares_span then began = observer.start(nil, span:context(), "attempt", fields, nil, since)
-  else began = observer.part(span, "attempt", fields, since) end
   if span.hook.content then call.observed_secrets = outgoing.secrets end
-  call.attempt_span, call.attempts_begun = began, number
-  return began
+  call.attempts_begun = number
+  if not call.shares_span then return span:begin_attempt(fields, since) end
+  call.attempt_span = observer.start(nil, span:context(), "attempt", fields, nil, since)
+  return call.attempt_span
 end
 
 --- What an answer ({status, headers}) says of its attempt: {status_code, request_id}.
@@ -157,16 +156,15 @@ function observe.answered(row, answer)
     request_id = headers["request-id"] or headers["x-request-id"] or row.id_header and headers[row.id_header] or nil }
 end
 
--- Ends the span of the attempt under way, if there is one, with its figures (a table, kept; nil: it did not begin).
+-- Tells that the attempt under way, if there is one, is over, with its figures (a table, kept; nil: it did not begin).
 local function end_attempt(call, status_code, request_id, figures, err)
-  local span = call.attempt_span
-  if not span or span.is_over then return end
   figures = figures or {}
   figures.status_code, figures.request_id = status_code, request_id
-  span:finish(figures, err)
+  if not call.shares_span then return call.span:end_attempt(figures, err) end
+  if call.attempt_span then call.attempt_span:finish(figures, err) end
 end
 
---- Ends the span of the latest attempt, unless it is over. `answer` is what came of the attempt (a Response, or
+--- Tells that the latest attempt is over, unless that was told. `answer` is what came of the attempt (a Response, or
 -- {status_code, request_id}; nil: nothing), `figures` what a stream or request tells of it (nil: it did not begin),
 -- `err` its error, nil for none.
 function observe.attempt_over(call, answer, figures, err)
@@ -201,7 +199,7 @@ function observe.chat_over(call, response, stream, err)
   if response then end_attempt(call, status, fields.request_id, figures, err)
   else observe.attempt_over(call, nil, figures, err) end
   fields.attempts, fields.first_delta = call.attempts_begun or 0, first_delta
-  if answer and span:wants "messages" then
+  if answer and span.hook.content and span:wants "messages" then
     fields.content = { blocks = span:captured(answer.content, secrets_of(call)) }
   end
   span:finish(fields, err)

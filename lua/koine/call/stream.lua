@@ -28,9 +28,11 @@ local function recover(self, call, err)
   local again = false
   call.failure = err -- what remains when on_retry raises
   if call.watch then call.watch:finish(err) end
-  if call.attempt_span then observe.attempt_over(call, err.partial, (core.figures(self)), err) end
-  if self:delivered() then
+  if call.span then observe.attempt_over(call, err.partial, (core.figures(self)), err) end
+  local delivered = self:delivered()
+  if delivered or call.closed then
     chat.ledger(call):enter(err)
+    if not delivered then err = attempt.closed(call) end -- also where who was told of the failure closes it
   else
     if not call.outgoing then chat.unfold(call) end
     again, err = attempt.again(call, err)
@@ -70,6 +72,7 @@ local function settle(self, call)
   return response
 end
 
+local tells_of_close = false -- whether closing a stream by <close> tells those who look at it
 local tells = false -- whether somebody in this Lua state asked to be told of a stream's deltas or bytes (net/raw)
 
 -- The stream's call where somebody did of this one; else false or nil. Only asked for where `tells`.
@@ -218,9 +221,11 @@ function stream.open(call)
     if not opened then return nil, err end
   end
   if call.span or call.watch then
-    call.tells_deltas = call.span and call.streaming and call.span:wants "deltas"
+    if call.span and call.streaming then call.tells_deltas = call.span:wants "deltas" end
     tells = tells or call.tells_deltas or call.watch ~= nil
-    getmetatable(opened).__close = methods.close -- the core's tells nobody
+    if not tells_of_close then
+      getmetatable(opened).__close, tells_of_close = methods.close, true -- the core's tells nobody
+    end
   end
   wait.adopt(opened)
   return opened

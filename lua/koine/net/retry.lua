@@ -59,18 +59,20 @@ function ledger:enter(err)
   return entry
 end
 
---- Ends the sleep before the next attempt: there will be none.
+--- Ends the sleep before the next attempt: there will be none. Its span ends now, before what it is a part of.
 function ledger:stop()
   self.stopped = true
+  if self.sleeping then self.sleeping:finish() end
   wait.wake(self)
 end
 
--- Tells that there is a further attempt, and begins the span of the wait before it.
-local function observe_wait(parent, entry)
+-- Tells that there is a further attempt, and begins the span of the wait before it; not where who is told stops it.
+local function observe_wait(self, entry)
   local observer = require "koine.data.observer"
-  observer.point(parent, "retry", { status_code = entry.status_code, class = entry.class, kind = entry.kind,
+  observer.point(self.parent, "retry", { status_code = entry.status_code, class = entry.class, kind = entry.kind,
     waited = entry.waited })
-  return observer.start(nil, parent, "wait", { what = "retry" })
+  if self.stopped then return nil end
+  return observer.start(nil, self.parent, "wait", { what = "retry" }, function(span) self.sleeping = span end)
 end
 
 -- Sleeps so long, or until stop: true, or nil, err.
@@ -90,7 +92,7 @@ function ledger:again(err)
   self.retries = self.retries + 1
   entry.waited = delay
   if self.on_retry then self.on_retry(entry) end
-  local span <close> = self.parent and observe_wait(self.parent, entry)
+  local span <close> = self.parent and not self.stopped and observe_wait(self, entry)
   local began = self.clock.now()
   local slept, interrupted = sleep(self, delay)
   if self.stopped then entry.waited = math.min(self.clock.now() - began, delay) end

@@ -62,6 +62,32 @@ describe("an observed chat", function()
     assert.are.equal(2, records[7].number)
     assert.are.equal(2, records[9].attempts)
     assert.are.equal(records[1].id, records[4].parent)
+    assert.are.not_equal(records[2].id, records[7].id)
+    local parts = records[3].seconds + records[6].seconds + records[8].seconds -- one after the other
+    assert.is_true(parts <= records[9].seconds, "the parts take longer than the chat")
+  end)
+
+  it("ends after its parts where another task, or who is told, closes it between two attempts", function()
+    local failing = { error = { status = 429, headers = { ["retry-after-ms"] = "60000" } } }
+    for _, at in ipairs { "another task", "attempt end", "retry point", "wait start" } do
+      local server <close> = start { failing }
+      local records, stream = {}, nil
+      stream = assert(adapter(server, function(record)
+        records[#records + 1] = record
+        if record.type .. " " .. record.phase == at then stream:close() end
+      end):open "Hi.")
+      local _, err = koine.run(function()
+        local task = koine.spawn(function() return stream:next() end)
+        if at == "another task" then
+          while observed.lines(records)[5] ~= "wait start" do koine.sleep(0.001) end
+          stream:close()
+        end
+        return task:wait()
+      end)
+      assert.are.equal("cancelled", err.kind)
+      observed.check(records)
+      assert.are.equal("chat end", observed.lines(records)[#records], at)
+    end
   end)
 
   it("tells the error that ends it", function()

@@ -180,8 +180,8 @@ local function overdue(total)
     message = ("not finished within %g s (total)"):format(total) }
 end
 
--- Why there is no further attempt: the stream or its adapter was closed while the call waited. nil: neither was.
-local function closed(call)
+--- Why there is no further attempt: the stream or its adapter was closed while the call waited. nil: neither was.
+function attempt.closed(call)
   local what = call.closed and "stream" or call.adapter:closed() and "adapter"
   return what and errors.new { kind = "cancelled", provider = call.state.row.name, attempts = call.ledger.attempts,
     message = "the " .. what .. " was closed" } or nil
@@ -197,7 +197,7 @@ local function prepare(call, outgoing, path)
   limited, err = limit_rate(call)
   if limited and call.hold then limited, err = call.hold() end
   if not limited then return nil, err end
-  local gone = closed(call)
+  local gone = attempt.closed(call)
   if gone then return nil, gone end
   if call.ledger:over() then return nil, overdue(settings.timeout.total) end
   local codec = applied.codec or call.codec
@@ -220,7 +220,7 @@ function attempt.start(call, stream, failed)
       again, failed = call.ledger:again(failed)
       if not again then return nil, failed end
     end
-    local gone = stream and closed(call)
+    local gone = stream and attempt.closed(call)
     if gone then return nil, gone end
     local outgoing = call.outgoing
     local ready, err = prepare(call, outgoing)
@@ -235,7 +235,7 @@ function attempt.start(call, stream, failed)
     end
     if ready then return stream or ready end
     if call.watch then call.watch:finish(err) end
-    if call.attempt_span then require("koine.call.observe").attempt_over(call, nil, nil, err) end
+    if call.span then require("koine.call.observe").attempt_over(call, nil, nil, err) end
     failed = err
   end
 end
@@ -288,7 +288,7 @@ end
 -- only ends too early, refusal = true where it is an error in spite of its status}.
 function attempt.fetch(call, method, path, body, parse)
   while true do
-    local gone = closed(call)
+    local gone = attempt.closed(call)
     if gone then return nil, gone end
     local outgoing = { method = method, body = body, hold_body = call.hold_body }
     local value

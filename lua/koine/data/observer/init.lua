@@ -195,8 +195,8 @@ local function drain(hook)
   hook.draining, hook.behind = false, false
 end
 
--- Goes on where hook.run returned more than true for a record, or others wait. A record that comes from inside the observer
--- waits until that has returned.
+-- Goes on where hook.run did not return true for a record (`word`, `problem`), or others wait. A record that comes from
+-- inside the observer waits until that has returned.
 local function go_on(hook, record, word, problem)
   if word == "busy" then
     hook.waiting[#hook.waiting + 1], hook.behind = record, true
@@ -271,8 +271,10 @@ end
 local methods = {}
 
 -- Makes `record`, the fields of a record (table), the whole record, and hands it to the observer. `within`: the context
--- or span of its parent; nil or false for none.
-local function deliver(hook, record, phase, type, trace, id, within)
+-- or span of its parent, nil for none. `span`: the one that begins or ends, or whose attempt does; nil for a point. That
+-- is noted when the record is whole: what fails before, for want of memory say, leaves the end to be told later, and an
+-- end that the observer's own clock told is not told again.
+local function deliver(hook, record, phase, type, trace, id, within, span)
   record.v = 1 -- one statement each: it costs half
   record.type = type
   record.phase = phase
@@ -281,6 +283,15 @@ local function deliver(hook, record, phase, type, trace, id, within)
   if within then record.parent = within.id elseif record.parent then record.parent = nil end
   record.time = hook.clock()
   if hook.attributes then record.attributes = capture.copy(hook.attributes) end
+  if span then
+    local begins = phase == "start"
+    if id == span.id then
+      if span.is_over ~= begins then return end
+      span.is_over = not begins
+    elseif begins then span.attempt = id
+    elseif span.attempt == id then span.attempt = false
+    else return end
+  end
   local word, problem = hook.run(record)
   if word ~= true or hook.behind then go_on(hook, record, word, problem) end
 end
@@ -330,29 +341,41 @@ function methods:finish(fields, err)
   if self.is_over then return end
   fields = fields or {}
   fields.seconds = monotonic() - self.since
-  if err ~= nil then
-    fields.error = error_of(err)
-    if self.is_over then return end -- the error's own words ended it
-  end
-  self.is_over = true
-  deliver(self.hook, fields, "end", self.type, self.trace, self.id, self.within)
+  if err ~= nil then fields.error = error_of(err) end
+  deliver(self.hook, fields, "end", self.type, self.trace, self.id, self.within, self)
+end
+
+--- Tells that an attempt of this work begins, with these fields (table, kept). Work has one at a time, so that it needs
+-- no span of its own: `attempt` is its id while it is under way. `since` as in observer.start.
+function methods:begin_attempt(fields, since)
+  local hook = self.hook
+  if hook.behind and not takes_more(hook) then return end
+  if since ~= self.since then self.attempt_since = since or monotonic() end -- the first mostly begins with the work
+  deliver(hook, fields, "start", "attempt", self.trace, hook.ids(SPAN), self, self)
+end
+
+--- Tells that the attempt is over, as finish does of the work. Nothing where none is under way.
+function methods:end_attempt(fields, err)
+  local id = self.attempt
+  if not id then return end
+  fields = fields or {}
+  fields.seconds = monotonic() - (self.attempt_since or self.since)
+  if err ~= nil then fields.error = error_of(err) end
+  deliver(self.hook, fields, "end", "attempt", self.trace, id, self, self)
 end
 
 local span_mt = { __index = methods, __name = "koine.observe.span" }
 
--- The same for spans that others end, if need be.
-local part_mt = { __index = methods, __name = "koine.observe.span" }
-
 --- Ends work that is left without an end: by an error that goes on (`raised`), by a closed coroutine, or because nobody
--- holds it any more (nil). A part that is at work (observer.part) ends before.
+-- holds it any more (nil). An attempt that is under way ends before.
 function methods:break_off(raised)
   if self.is_over then return end
-  if self.part then self.part:break_off(raised) end
-  self:finish(nil, raised ~= nil and raised or errors.new { kind = "cancelled", message = "broken off" })
+  local err = raised ~= nil and raised or errors.new { kind = "cancelled", message = "broken off" }
+  self:end_attempt(nil, err)
+  self:finish(nil, err)
 end
 
-span_mt.__close, part_mt.__close = methods.break_off, methods.break_off
-function span_mt.__gc(self) self:break_off() end
+span_mt.__close, span_mt.__gc = methods.break_off, methods.break_off
 
 --- Tells of something that happened in the work of `parent` (a context or a span, nil: in none): a point of this type,
 -- with these fields (table, nil: none; kept). `hook` is the room's own, nil for the parent's; nothing where neither has
@@ -364,19 +387,6 @@ function observer.point(parent, type, fields, hook)
   deliver(hook, fields or {}, "point", type, trace, hook.ids(SPAN), parent)
 end
 
--- Begins a span of this type, whose parent is a context or a span (nil: it begins a trace), and tells of it. The rest as
--- observer.start has it.
-local function begin(hook, within, type, fields, amend, since, metatable)
-  local trace, id
-  if within and within.trace then trace, id = within.trace, hook.ids(SPAN)
-  else trace, id = hook.ids(TRACE, SPAN) end
-  local self = setmetatable({ hook = hook, type = type, trace = trace, id = id, within = within or false,
-    since = since or monotonic(), is_over = false, part = false }, metatable)
-  if amend then amend(self, fields) end
-  deliver(hook, fields, "start", type, trace, id, within)
-  return self
-end
-
 --- Begins a span: tells that work of this type begins, with these fields (table, nil: none; kept). `hook` is the
 -- room's own, nil for the parent's; `parent` is a context or a span, nil where a trace begins. Returns the span; nil
 -- where neither has a hook, and where the observer may not be told of it. `amend` (function(span, fields), nil: none)
@@ -385,16 +395,15 @@ end
 function observer.start(hook, parent, type, fields, amend, since)
   hook = hook or parent and parent.hook
   if not hook or hook.behind and not takes_more(hook) then return nil end
-  return begin(hook, parent, type, fields or {}, amend, since, span_mt)
-end
-
---- The same for a part that belongs to a span: work that has one such part at a time, and whose owner holds both. The
--- part has no finalizer: where the span is broken off, it is too. `since` as in start.
-function observer.part(span, type, fields, since)
-  local hook = span.hook
-  if hook.behind and not takes_more(hook) then return nil end
-  span.part = begin(hook, span, type, fields, nil, since, part_mt)
-  return span.part
+  fields = fields or {}
+  local trace, id
+  if parent and parent.trace then trace, id = parent.trace, hook.ids(SPAN)
+  else trace, id = hook.ids(TRACE, SPAN) end
+  local self = setmetatable({ hook = hook, type = type, trace = trace, id = id, within = parent,
+    since = since or monotonic(), is_over = true, attempt = false }, span_mt) -- over: until its start is told
+  if amend then amend(self, fields) end
+  deliver(hook, fields, "start", type, trace, id, parent, self)
+  return self
 end
 
 return observer

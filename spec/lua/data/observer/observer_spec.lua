@@ -194,6 +194,37 @@ describe("an observer", function()
     assert.are.same({ "retry", "waited" }, { seen[3], seen[4] })
   end)
 
+  it("is told the end later, and once, where an error, of memory say, or its own clock came between", function()
+    local seen, hook, span = {}, nil, nil
+    hook = observer.new { to = function(record) seen[#seen + 1] = record.type .. " " .. record.phase end }
+    local clock, failing = hook.clock, false
+    function hook.clock()
+      if failing then error("not enough memory", 0) end
+      return clock()
+    end
+    failing = true
+    assert.is_false((pcall(observer.start, hook, nil, "chat")))
+    failing = false
+    collectgarbage() -- nothing began, so that nothing ends
+    span = observer.start(hook, nil, "chat")
+    span:begin_attempt({}, nil)
+    failing = true
+    assert.is_false((pcall(span.end_attempt, span)))
+    assert.is_false((pcall(span.finish, span)))
+    failing = false
+    span:break_off()
+    span:break_off()
+    assert.are.same({ "chat start", "attempt start", "attempt end", "chat end" }, seen)
+    span = observer.start(hook, nil, "chat")
+    function hook.clock()
+      hook.clock = clock
+      span:finish()
+      return clock()
+    end
+    span:finish()
+    assert.are.same({ "chat start", "chat end" }, { table.unpack(seen, 5) })
+  end)
+
   it("in a fan gets each end that it got the start of, and is not told for ever", function()
     local open, orphans, records, fan = {}, 0, 0, nil
     local hook = observer.new { to = function(record)
