@@ -4,12 +4,26 @@
 */
 #include "response.h"
 
-/* Sets field `as` of the table at 3 to a field of the response at 1, unless it has none. */
-static void tell(lua_State *L, const struct node *response, const char *field, const char *as) {
-  const struct node *v = node_get_(response, field, strlen(field));
+/* The fields. Each chat that is observed has them set: their names are upvalues, so that Lua need not look for them. */
+static const char *const NAMES[] = { "response_model", "response_id", "request_id", "stop_reason", "raw_stop_reason",
+                                     "usage", "cost", "tool_calls", "warnings" };
+enum {
+  ARRAY_MT = 1, RESPONSE_MODEL, RESPONSE_ID, REQUEST_ID, STOP_REASON, RAW_STOP_REASON, USAGE, COST, TOOL_CALLS, WARNINGS
+};
+
+/* Sets the field of this upvalue in the table at 3 to the value on top, which is popped. */
+static void set(lua_State *L, int name) {
+  lua_pushvalue(L, lua_upvalueindex(name));
+  lua_insert(L, -2);
+  lua_rawset(L, 3);
+}
+
+/* Sets a field to a member of the response; nothing where it has none. */
+static void tell(lua_State *L, const struct node *v, int name) {
   if (v == NULL) return;
+  lua_pushvalue(L, lua_upvalueindex(name));
   push_node(L, v, 0);
-  lua_setfield(L, 3, as);
+  lua_rawset(L, 3);
 }
 
 /* Sets usage, a copy, and its cost. */
@@ -23,10 +37,10 @@ static void tell_usage(lua_State *L) {
   if (lua_istable(L, 5)) {
     if (lua_getfield(L, 5, "cost") == LUA_TTABLE) {
       lua_getfield(L, 6, "total");
-      lua_setfield(L, 3, "cost");
+      set(L, COST);
     }
     lua_settop(L, 5);
-    lua_setfield(L, 3, "usage");
+    set(L, USAGE);
   }
   lua_settop(L, 3);
 }
@@ -34,7 +48,7 @@ static void tell_usage(lua_State *L) {
 /* Pushes an empty array: its metatable is the upvalue. */
 static void push_array(lua_State *L) {
   lua_newtable(L);
-  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_pushvalue(L, lua_upvalueindex(ARRAY_MT));
   lua_setmetatable(L, -2);
 }
 
@@ -48,7 +62,7 @@ static void tell_tool_calls(lua_State *L) {
     push_str(L, node_str(node_get(b, "name")));
     lua_rawseti(L, 4, ++n);
   }
-  lua_setfield(L, 3, "tool_calls");
+  set(L, TOOL_CALLS);
 }
 
 /* Sets warnings: their codes. */
@@ -69,7 +83,7 @@ static void tell_warnings(lua_State *L) {
     }
   }
   lua_settop(L, 4);
-  lua_setfield(L, 3, "warnings");
+  set(L, WARNINGS);
 }
 
 /* core.told(response): what records tell of an answer, a table with room for more: response_model, response_id, request_id,
@@ -80,11 +94,11 @@ static int f_told(lua_State *L) {
   lua_settop(L, 1);
   lua_getiuservalue(L, 1, 1);
   lua_createtable(L, 0, 20);
-  tell(L, response, "model", "response_model");
-  tell(L, response, "id", "response_id");
-  tell(L, response, "request_id", "request_id");
-  tell(L, response, "stop_reason", "stop_reason");
-  tell(L, response, "raw_stop_reason", "raw_stop_reason");
+  tell(L, node_get(response, "model"), RESPONSE_MODEL);
+  tell(L, node_get(response, "id"), RESPONSE_ID);
+  tell(L, node_get(response, "request_id"), REQUEST_ID);
+  tell(L, node_get(response, "stop_reason"), STOP_REASON);
+  tell(L, node_get(response, "raw_stop_reason"), RAW_STOP_REASON);
   tell_usage(L);
   tell_tool_calls(L);
   tell_warnings(L);
@@ -96,6 +110,7 @@ static int f_told(lua_State *L) {
 
 void open_told(lua_State *L) {
   luaL_getmetatable(L, TYPE_ARRAY);
-  lua_pushcclosure(L, f_told, 1);
+  for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) lua_pushstring(L, NAMES[i]);
+  lua_pushcclosure(L, f_told, 1 + sizeof NAMES / sizeof *NAMES);
   lua_setfield(L, -2, "told");
 }
