@@ -141,7 +141,7 @@ static void read_counts(lua_State *L, int idx, struct counts *n) {
 
 /* core.cost(usage, pricing): the cost of the counts of a usage, a usage_cost record; nil where it is not known. `pricing` is
 ** a table {input_per_mtok, …} in USD per 1,000,000 tokens. Raises an ArgumentError for a count or price that is neither a
-** number nor nil. */
+** number, or text of one, nor nil. */
 static int f_cost(lua_State *L) {
   struct counts n;
   struct prices p;
@@ -149,10 +149,9 @@ static int f_cost(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 2);
-  if (is_set(L, 1, "incomplete") || is_set(L, 1, "unpriced")) return 0;
   read_counts(L, 1, &n);
   read_prices(L, 2, &p);
-  if (!cost_of(&n, &p, &cost)) return 0;
+  if (is_set(L, 1, "incomplete") || is_set(L, 1, "unpriced") || !cost_of(&n, &p, &cost)) return 0;
   push_cost(L, &cost);
   return 1;
 }
