@@ -1,7 +1,7 @@
 --- What observers are told of calls: the spans of a chat or an embed and of its attempts, and what their records say.
 -- A call that is observed has `span`, which also tells of its attempts. Where `shares_span` is true, other calls have
--- that span, too, and `attempt_span` is the one of this call's latest attempt. `attempts_begun` counts the attempts,
--- and `observed_secrets` are the last one's. Nothing here fails.
+-- that span, too, and `attempt_span` is the one of this call's latest attempt. `attempts_begun` counts the attempts, of
+-- a span that is shared in the span. Nothing here fails.
 
 local capture = require "koine.data.observer.capture"
 local check = require "koine.data.check"
@@ -40,11 +40,6 @@ end
 local function show(url)
   if shown.url ~= url then shown = { url = url, text = url:match "^[^?]*":gsub("//[^/@]*@", "//") } end
   return shown.text
-end
-
-local function secrets_of(call)
-  local outgoing = call.outgoing or call.prepared
-  return outgoing and outgoing.secrets or call.observed_secrets
 end
 
 -- The key that the adapter was given as a string: what is known before the first attempt.
@@ -125,7 +120,7 @@ end
 --- Ends it, with its result or its error.
 function observe.embed_over(job, result, err)
   local usage = capture.copy(result and result.usage or job.usage)
-  job.span:finish({ usage = usage, cost = usage.cost and usage.cost.total, attempts = #job.attempts,
+  job.span:finish({ usage = usage, cost = usage.cost and usage.cost.total, attempts = job.span.attempts_begun or 0,
     dimensions = result and result.dimensions }, err)
 end
 
@@ -142,9 +137,12 @@ function observe.attempt(call, outgoing, since)
   local number = last and #entries + 1 or 1
   local fields = { number = number, url = show(outgoing.url), waited = last and last.waited,
     v = 1, type = "attempt", phase = "start", trace = "", id = "", parent = "", time = 0 } -- room for what is set next
-  if span.hook.content then call.observed_secrets = outgoing.secrets end
-  call.attempts_begun = number
-  if not call.shares_span then return span:begin_attempt(fields, since) end
+  if span.hook.content then capture.know(outgoing.secrets) end
+  if not call.shares_span then
+    call.attempts_begun = number
+    return span:begin_attempt(fields, since)
+  end
+  span.attempts_begun = (span.attempts_begun or 0) + 1
   call.attempt_span = observer.start(nil, span:context(), "attempt", fields, nil, since)
   return call.attempt_span
 end
@@ -181,7 +179,7 @@ end
 --- Tells of a delta of a chat whose observer asked for them.
 function observe.delta(call, delta)
   observer.point(call.span, "delta", { delta = delta.type,
-    content = call.span:captured(delta, secrets_of(call)) })
+    content = call.span:captured(delta) })
 end
 
 --- Ends the spans of a chat. `response` is its Response (nil: none), `stream` its stream (nil: none; that of an adapter
@@ -200,7 +198,7 @@ function observe.chat_over(call, response, stream, err)
   else observe.attempt_over(call, nil, figures, err) end
   fields.attempts, fields.first_delta = call.attempts_begun or 0, first_delta
   if answer and span.hook.content and span:wants "messages" then
-    fields.content = { blocks = span:captured(answer.content, secrets_of(call)) }
+    fields.content = { blocks = span:captured(answer.content) }
   end
   span:finish(fields, err)
 end

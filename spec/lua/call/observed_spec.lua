@@ -214,6 +214,20 @@ describe("an observed chat", function()
     assert.are.same({}, observed.of(records, "delta", "point"))
   end)
 
+  it("has no credential of it in what the observer's own function redacted, nor in a tool's records", function()
+    local server <close> = start { { content = { { type = "tool_use", name = "look", arguments = {} } } },
+      { content = "Done." } }
+    local observer, records = observed.keep { content = true,
+      redact = function(words) return (words:gsub("%d%d%d", "###")) end }
+    local look = koine.tool { name = "look", description = "Looks.", run = function() return "found " .. KEY end }
+    local agent = koine.agent { adapter = adapter(server, observer), tools = { look }, observer = observer }
+    assert(agent:run("My key is " .. KEY))
+    local all = core.encode(records)
+    for i = 1, #KEY - 11 do assert.is_nil(all:find(KEY:sub(i, i + 11), 1, true)) end
+    assert.are.equal("found [redacted]", observed.of(records, "tool", "end")[1].content.result)
+    assert.is_truthy(all:find("My key is [redacted]", 1, true))
+  end)
+
   it("is a part of the trace that its option parent names", function()
     local server <close> = start { { content = "Hello." } }
     local observer, records = observed.keep()
@@ -246,5 +260,18 @@ describe("an observed embed", function()
     local done = last(records, "embed")
     assert.are.equal(result.usage.input_tokens, done.usage.input_tokens)
     assert.are.equal(result.dimensions, done.dimensions)
+    assert.are.equal(1, done.attempts)
+  end)
+
+  it("counts all attempts, as a chat does", function()
+    local server <close> = assert(koine.testing.start { script = {
+      { error = { status = 429, headers = { ["retry-after-ms"] = "1" } } }, { embeddings = true } } })
+    local observer, records = observed.keep()
+    local cost = koine.observe.cost()
+    local openai = koine.openai { model = "gpt-4.1", base_url = server.url .. "/v1", key = KEY,
+      observer = koine.observe.fan { observer, cost } }
+    assert(openai:embed("one", { model = "text-embedding-3-small" }))
+    assert.are.equal(2, last(records, "embed").attempts)
+    assert.are.equal(1, cost:total().retried)
   end)
 end)

@@ -7,8 +7,24 @@ local text = require "koine.data.text"
 
 local capture = {}
 
+local KNOWN_MAX = 64 -- credentials
 local DEPTH_MAX = 64 -- levels of tables
 local MEMBERS_MAX = 200000 -- of all tables of a copy
+
+-- Credentials of the calls of this Lua state whose content was captured, the latest ones: what one call sends may come
+-- back from a tool, or go out with another call.
+local known, places, newest = {}, {}, 0
+
+--- Has credentials (array of strings, nil: none) redacted in whatever is captured from now on.
+function capture.know(secrets)
+  for _, secret in ipairs(secrets or {}) do
+    if not places[secret] then
+      newest = newest % KNOWN_MAX + 1
+      if known[newest] then places[known[newest]] = nil end
+      known[newest], places[secret] = secret, newest
+    end
+  end
+end
 
 -- The words that stand for a block of media.
 local function media_of(value)
@@ -24,20 +40,19 @@ end
 
 local function valid(words) return utf8.len(words) and words or core.decode(core.encode(words)) end
 
--- `how` is {hook, secrets, left = members that may still be copied, within = set of the tables around}; without a hook,
--- strings stay as they are.
+-- `how` is {hook, left = members that may still be copied, within = set of the tables around}; without a hook, strings
+-- stay as they are. A credential is looked for before the observer's own function may take it apart, and after it.
 local function string_of(value, how)
-  local hook, secrets = how.hook, how.secrets
+  local hook = how.hook
   if not hook then return value end
-  value = valid(value)
-  if hook.redact then value = valid(tostring(hook.redact(value))) end
-  if secrets and secrets[1] then value = text.redact(value, secrets) end
+  value = text.redact(valid(value), known)
+  if hook.redact then value = text.redact(valid(tostring(hook.redact(value))), known) end
   return (text.cut(value, hook.content_max))
 end
 
 local function key_of(key, how)
   key = tostring(key)
-  return how.secrets and how.secrets[1] and text.redact(key, how.secrets) or key
+  return how.hook and text.redact(key, known) or key
 end
 
 local copy
@@ -75,10 +90,10 @@ end
 --- A copy of a table of the observer's own.
 function capture.copy(value) return copy(value, { left = MEMBERS_MAX, within = {} }, DEPTH_MAX) end
 
---- A copy of a value as content: strings redacted (`secrets`: array of strings, nil for none; hook.redact), then cut to
--- hook.content_max bytes. Raises what hook.redact raises.
-function capture.content(value, hook, secrets)
-  return copy(value, { hook = hook, secrets = secrets, left = MEMBERS_MAX, within = {} }, DEPTH_MAX)
+--- A copy of a value as content: strings redacted (known credentials, hook.redact), then cut to hook.content_max bytes.
+-- Raises what hook.redact raises.
+function capture.content(value, hook)
+  return copy(value, { hook = hook, left = MEMBERS_MAX, within = {} }, DEPTH_MAX)
 end
 
 return capture

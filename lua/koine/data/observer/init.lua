@@ -18,37 +18,24 @@ local capture = require "koine.data.observer.capture"
 local context = require "koine.data.observer.context"
 local core = require "koine.core"
 local check = require "koine.data.check"
+local delivery = require "koine.data.observer.delivery"
 local errors = require "koine.data.errors"
 
 local observer = {}
 
 local monotonic = core.monotonic
+local apart, fail, takes_more, go_on = delivery.apart, delivery.fail, delivery.takes_more, delivery.go_on
 
 local TRACE, SPAN = 16, 8 -- bytes of their ids
+
+--- See delivery.lua.
+observer.failures = delivery.failures
 
 --- See context.lua.
 observer.is_context, observer.parent, observer.sent, observer.through = context.is, context.option, context.sent,
   context.through
 
 -- Observers ---------------------------------------------------------------------------------------------------------
-
-local failed = { count = 0, first = nil } -- of all observers of this Lua state
-
--- Counts what an observer raised, or what kept a record from it.
-local function fail(problem)
-  failed.count = failed.count + 1
-  if failed.first == nil then failed.first = problem end
-end
-
--- Calls a function of the observer's apart from the program, whose coroutine it cannot yield for: true and what it
--- returns, or false and what it raised.
-local function apart(f, ...)
-  local own = coroutine.create(f)
-  local ok, value = coroutine.resume(own, ...)
-  if coroutine.status(own) ~= "suspended" then return ok, value end
-  coroutine.close(own)
-  return false, "the observer yielded"
-end
 
 -- A source of values that is the observer's own where it gives what fits(value, size), else the usual one.
 local function own_or_usual(own, usual, fits)
@@ -76,18 +63,14 @@ function observer.tell(f, ...)
   if not ok then fail(problem) end
 end
 
---- How often observers of this Lua state raised, and the first thing that one raised (nil: none).
-function observer.failures() return failed.count, failed.first end
-
 local observer_mt = { __name = "koine.observer", __index = {} }
 
 --- Hands a record (table) to what the observer was made of. Raises what that raises.
 function observer_mt.__index:record(record) self.deliver(record) end
 
 -- Makes an observer of its settings, which have `deliver`, the function of one record. What each record asks for is
--- there, so that the metatable is not asked. Delivery needs `run` and `is_busy` (core.apart), the records that wait,
--- whether there is something left to do (`behind`), whether these are handed over (`draining`), and the ids of spans
--- whose start was refused.
+-- there, so that the metatable is not asked; and what delivery.lua needs, and fan.lua: the ids of spans whose start was
+-- refused.
 local function complete(settings)
   settings.run, settings.is_busy = core.apart(settings.deliver, coroutine.close)
   settings.attributes, settings.turns = settings.attributes or false, settings.turns or false
@@ -123,11 +106,33 @@ local TO = check.that("function of one record, or object with a method record", 
   return method and function(record) method(value, record) end
 end)
 
+local PLAIN = { string = true, number = true, boolean = true }
+
+-- Whether JSON has the value and what is in it; `seen` is the set of the tables that were looked at.
+local function is_plain(value, seen)
+  if type(value) ~= "table" or seen[value] then return PLAIN[type(value)] or value == core.null or seen[value] ~= nil end
+  seen[value] = true
+  local is_list = check.is_list(value)
+  for name, member in next, value do
+    if not is_list and type(name) ~= "string" or not is_plain(member, seen) then return false end
+  end
+  return true
+end
+
+local ATTRIBUTES = check.that("table by name of strings, numbers, booleans, and tables of these", function(value)
+  if type(value) ~= "table" then return nil end
+  for name, member in next, value do
+    if type(name) ~= "string" then return nil, "a key that is no string" end
+    if not is_plain(member, { [value] = true }) then return nil, ("%q of another type"):format(name) end
+  end
+  return value
+end)
+
 local CONTENT_MAX = 64 << 10 -- bytes of a string
 
 local FIELDS = check.options({ to = check.required(TO), content = check.default(CONTENT, false),
   content_max = check.default(check.integer(0), CONTENT_MAX), redact = check.func, ids = check.func,
-  clock = check.func, attributes = check.table, cache_misses = check.boolean }, { what = "field", path = "observer" })
+  clock = check.func, attributes = ATTRIBUTES, cache_misses = check.boolean }, { what = "field", path = "observer" })
 
 --- An observer with settings: {to = function of one record, or object with a method record; content = false, true
 -- (messages and tools), or array of "messages", "tools", "deltas"; content_max = bytes of a captured string, 64 KiB;
@@ -165,106 +170,8 @@ observer.option = check.that("function of one record, or object with a method re
   if method_record(value) then return own_hook(value) or observer.new { to = value } end
 end)
 
--- Delivery ----------------------------------------------------------------------------------------------------------
-
-local WAITING_MAX = 1000 -- records that wait while the observer is busy with one; ends of what began wait, too
-
--- Whether the observer may be told of further work. What it does itself with a record is observed; what it does with
--- the records of that is not, else it would go on for ever. Where it is not `behind`, it takes more.
-local function takes_more(hook)
-  if not hook.draining and #hook.waiting < WAITING_MAX then return true end
-  if not hook.is_busy() then -- an error in the middle of `drain`, of memory say, left the mark
-    hook.draining = false
-    return true
-  end
-  fail "too many records from inside the observer"
-  return false
-end
-
--- Counts what went wrong with a record: `word` and `problem` are what hook.run returned.
-local function count(word, problem)
-  if word == "raised" then fail(problem) elseif word == "yielded" then fail "the observer yielded" end
-end
-
--- Hands over the records that wait.
-local function drain(hook)
-  while hook.waiting[1] do
-    hook.draining = true
-    count(hook.run(table.remove(hook.waiting, 1)))
-  end
-  hook.draining, hook.behind = false, false
-end
-
--- Goes on where hook.run did not return true for a record (`word`, `problem`), or others wait. A record that comes from
--- inside the observer waits until that has returned.
-local function go_on(hook, record, word, problem)
-  if word == "busy" then
-    hook.waiting[#hook.waiting + 1], hook.behind = record, true
-    return
-  end
-  count(word, problem)
-  if hook.behind then drain(hook) end
-end
-
--- Fans --------------------------------------------------------------------------------------------------------------
-
--- The kind of content that records of a type have; all others have messages.
-local KIND_OF = { tool = "tools", mcp = "tools", delta = "deltas" }
-
--- Whether one observer of several is not to be told: of what begins or happens where it takes no more, and of the end
--- of work whose beginning it was not told of.
-local function refuses(hook, record)
-  local phase, refused = record.phase, hook.refused
-  if phase == "end" then
-    local known = refused[record.id]
-    refused[record.id] = nil
-    return known
-  end
-  if takes_more(hook) then return false end
-  if phase == "start" then refused[record.id] = true end
-  return true
-end
-
--- Hands a record to one observer, without content that this one does not capture.
-local function hand(hook, record)
-  if record.type == "cache_miss" and not hook.turns then return end
-  if record.type == "delta" and not (hook.content and hook.content.deltas) then return end
-  if refuses(hook, record) then return end
-  local own = capture.copy(record)
-  if not hook.content or not hook.content[KIND_OF[record.type] or "messages"] then own.content = nil end
-  if hook.attributes then own.attributes = capture.copy(hook.attributes) end
-  go_on(hook, own, hook.run(own))
-end
-
--- One function that redacts as all of them do; nil for none.
-local function redact_of(functions)
-  if not functions[2] then return functions[1] end
-  return function(words)
-    for _, redact in ipairs(functions) do words = tostring(redact(words)) end
-    return words
-  end
-end
-
---- One observer of several hooks (an array). It captures what any of them captures, as long as the longest, redacted
--- by all of them. Ids and times are the first one's.
-function observer.fan(hooks)
-  local first, functions = hooks[1], {}
-  local made = { content = false, content_max = 0, ids = first and first.ids or core.random_hex,
-    clock = first and first.clock or core.nanoseconds }
-  for _, hook in ipairs(hooks) do
-    made.turns = made.turns or hook.turns and {}
-    for kind in next, hook.content or {} do
-      made.content = made.content or {}
-      made.content[kind], made.content_max = true, math.max(made.content_max, hook.content_max)
-    end
-    if hook.content then functions[#functions + 1] = hook.redact end
-  end
-  made.redact = redact_of(functions)
-  function made.deliver(record)
-    for _, hook in ipairs(hooks) do hand(hook, record) end
-  end
-  return complete(made)
-end
+--- One observer of several hooks (an array): see fan.lua.
+function observer.fan(hooks) return complete(require "koine.data.observer.fan"(hooks)) end
 
 -- Spans -------------------------------------------------------------------------------------------------------------
 
@@ -312,10 +219,11 @@ end
 function methods:wants(kind) return self.hook.content and self.hook.content[kind] or false end
 
 --- A value as records may hold it as content: a copy with strings cut to content_max and redacted, and words in place
--- of media. `secrets` (array of strings, nil: none) are redacted too.
+-- of media. `secrets` (array of strings, nil: none) are redacted from now on, as those of all calls before are.
 -- nil where the observer's redact raises or yields.
 function methods:captured(value, secrets)
-  local ok, kept = apart(capture.content, value, self.hook, secrets)
+  capture.know(secrets)
+  local ok, kept = apart(capture.content, value, self.hook)
   if ok then return kept end
   fail(kept)
 end

@@ -303,6 +303,10 @@ describe("an observer", function()
     own.team = "changed"
     observer.start(hook, nil, "chat"):finish()
     assert.are.equal("a", records[2].attributes.team)
+    for _, wrong in ipairs { { f = print }, { 2 }, { a = { b = io.stdout } }, { a = { [1.5] = 1 } } } do
+      local ok, err = pcall(observer.new, { to = print, attributes = wrong })
+      assert.are.same({ false, "attributes" }, { ok, err.field })
+    end
   end)
 
   it("may be an object with a method record", function()
