@@ -102,7 +102,7 @@ function koine.observe.jsonl(to, opts) end
 ---@field input_tokens integer
 ---@field output_tokens integer
 ---@field cost? number USD of the calls whose price is known
----@field unknown integer calls that used tokens at a price that is not known
+---@field unknown integer calls that used tokens at a price that is not known, or were left before the provider said how many
 ---@field [string] any a field for each name of `by`
 
 ---An observer that adds up what calls used and cost. `tostring` gives a table as text.

@@ -27,7 +27,7 @@ local BY = {
 }
 
 local NAMES = check.list(check.one_of { "provider", "model", "agent", "tool", "day" })
-local OPTIONS = check.options { by = check.either("function of a record, or array of names", check.func, NAMES) }
+local OPTIONS = check.options { by = check.either("function of a call's end and start, or array of names", check.func, NAMES) }
 
 local function new_row() return { calls = 0, failed = 0, retried = 0, unknown = 0 } end
 
@@ -40,7 +40,7 @@ local function add(row, record)
     if usage[bucket] then row[bucket] = (row[bucket] or 0) + usage[bucket] end
   end
   if record.cost then row.cost = (row.cost or 0) + record.cost
-  elseif record.usage then row.unknown = row.unknown + 1 end
+  elseif record.usage or record.first_delta then row.unknown = row.unknown + 1 end -- or left before the provider said
 end
 
 -- The values that a call is counted under, by name.
@@ -60,6 +60,7 @@ function methods:record(record)
   local start = self.spans:take(record)
   if record.phase ~= "end" or record.type ~= "chat" and record.type ~= "embed" then return end
   if self.spans:has_inner(record, start, record.type) then return end
+  add(self.sum, record)
   local key = key_of(self, start or {}, record)
   local place = table.concat(key, "\0")
   local row = self.rows[place]
@@ -70,7 +71,6 @@ function methods:record(record)
     self.rows[place] = row
   end
   add(row, record)
-  add(self.sum, record)
 end
 
 local function copy(row)
@@ -80,8 +80,8 @@ local function copy(row)
 end
 
 --- The rows so far: an array of {calls, failed, retried = further attempts, input_tokens, …, cost = USD of the calls
--- whose price is known (nil: none), unknown = calls that used tokens at an unknown price} with a field for each name of
--- `by` ("" where a call has none), or `by`; sorted by these.
+-- whose price is known (nil: none), unknown = calls that used tokens at an unknown price, or were left before the
+-- provider said how many} with a field for each name of `by` ("" where a call has none), or `by`; sorted by these.
 function methods:table()
   local places, list = {}, {}
   for place in next, self.rows do places[#places + 1] = place end
@@ -98,7 +98,7 @@ local function cell(value)
   return math.type(value) == "float" and ("%.6f"):format(value) or tostring(value)
 end
 
-local COLUMNS = { "calls", "failed", "input_tokens", "output_tokens", "cache_read_tokens", "cost", "unknown" }
+local COLUMNS = { "calls", "failed", "retried", "input_tokens", "output_tokens", "cache_read_tokens", "cost", "unknown" }
 
 -- A table of texts, each column as wide as its widest.
 local function aligned(lines)

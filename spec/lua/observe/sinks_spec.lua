@@ -194,18 +194,25 @@ describe("koine.observe.cost", function()
     local own = observe.cost { by = function(record, start) return start.provider .. #record.id end }
     tell(own)
     assert.are.equal("anthropic16", own:table()[1].by)
+    own = observe.cost { by = function() error "no" end }
+    pcall(tell, own)
+    assert.are.equal(1, own:total().calls)
     assert.is_false((pcall(observe.cost, { by = {} })))
     assert.is_false((pcall(observe.cost, { by = { "month" } })))
   end)
 
   it("equals the sum of what the Responses say", function()
-    local server <close> = assert(koine.testing.start { script = { { content = "one" }, { content = "two" } } })
+    local server <close> = assert(koine.testing.start { script = { { content = "one" }, { content = "two" },
+      { content = "three" } } })
     local cost = observe.cost()
     local claude = koine.anthropic { model = "claude-sonnet-4-5", base_url = server.url, key = "test-key",
       observer = cost }
     local sum = 0
     for _ = 1, 2 do sum = sum + assert(claude:chat "Hi."):to_table().usage.cost.total end
     assert.are.equal(sum, cost:total().cost)
+    assert.are.equal(0, cost:total().unknown)
+    for _ in claude:stream "Hi." do break end -- left: what it cost is not known
+    assert.are.same({ 3, 1, 1 }, { cost:total().calls, cost:total().failed, cost:total().unknown })
   end)
 end)
 

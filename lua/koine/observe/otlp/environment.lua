@@ -37,7 +37,12 @@ local function url(text)
 end
 
 -- Whether a list of exporters has this one.
-local function has_otlp(text) return ("," .. text:gsub("%s", "") .. ","):find(",otlp,", 1, true) ~= nil end
+local function has_otlp(text)
+  local list = "," .. text:gsub("%s", "") .. ","
+  if list:find(",otlp,", 1, true) then return true end
+  if list == ",none," then return false end
+  return nil, "otlp or none: this exporter knows no other"
+end
 
 -- Content on spans; events, which some words ask for, are not exported.
 local CONTENT = { ["true"] = true, span_only = true, span_and_event = true, ["false"] = false, no_content = false,

@@ -148,8 +148,9 @@ end
 local function sender_of(options, signal, queue, names)
   local compress = options.compression == "gzip" and gzip() or nil
   local headers, secrets = headers_of(options.headers, compress)
-  return new_sender { url = options[signal .. "_endpoint"] or options.endpoint .. "/v1/" .. signal, headers = headers,
-    secrets = secrets, ca_file = options.ca_file, queue = queue, timeout = options.timeout, rejected = names.rejected,
+  local url = options[signal .. "_endpoint"] or options.endpoint .. "/v1/" .. signal
+  core.target { url = url, path = "", headers = headers, secrets = secrets, timeouts = {}, limits = {} } -- checks them
+  return new_sender { url = url, headers = headers, secrets = secrets, ca_file = options.ca_file, queue = queue, timeout = options.timeout, rejected = names.rejected,
     compress = compress, batch = signal == "traces" and options.batch or math.maxinteger,
     interval = signal == "traces" and options.interval or options.metrics_interval,
     head = ('{"%s":[{"resource":{"attributes":%s},"%s":[{"scope":%s,"%s":['):format(names.outer,
@@ -166,6 +167,9 @@ end
 -- ArgumentError, also where lua-zlib is wanted and missing.
 function otlp.new(opts)
   local options = OPTIONS(opts == nil and {} or opts)
+  if not options.traces and not options.metrics then
+    core.raise_argument("traces", "true, or metrics = true", "false, as metrics are")
+  end
   local self = setmetatable({ spans = new_spans(options.attempts), senders = {}, timeout = options.timeout,
     closed = false }, otlp_mt)
   if options.traces then

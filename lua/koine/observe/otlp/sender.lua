@@ -43,8 +43,16 @@ local function hold(self, err)
   self.resume_at = wait.now() + math.max(err.retry_after or delay, 0)
 end
 
+-- Says in an error where it comes from.
+local function say_where(self, err)
+  local place = core.redact(self.url:gsub("[?#].*$", ""):gsub("//[^/@]*@", "//"), self.secrets)
+  local status = err.status_code and (" answered %d"):format(err.status_code) or ""
+  err.message = core.error_line(("otlp: %s%s: %s"):format(place, status, err.message))
+end
+
 local function failed(self, n, err, again)
   add(self, "failed", 1)
+  if err.kind ~= "cancelled" then say_where(self, err) end
   if again then
     hold(self, err)
   else

@@ -65,7 +65,8 @@ describe("OpenTelemetry's variables", function()
   it("that cannot be read are named, without their values", function()
     for name, text in pairs { OTEL_EXPORTER_OTLP_ENDPOINT = "secret:4318", OTEL_EXPORTER_OTLP_HEADERS = "secret",
       OTEL_EXPORTER_OTLP_TIMEOUT = "0", OTEL_BSP_MAX_QUEUE_SIZE = "many", OTEL_EXPORTER_OTLP_PROTOCOL = "grpc",
-      OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT = "sometimes", OTEL_RESOURCE_ATTRIBUTES = "x" } do
+      OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT = "sometimes", OTEL_RESOURCE_ATTRIBUTES = "x",
+      OTEL_TRACES_EXPORTER = "console", OTEL_METRICS_EXPORTER = "none,console" } do
       local given, problem = options { [name] = text }
       assert.is_nil(given)
       assert.are.equal(name .. ": expected ", problem:match "^[%u_]+: expected ")

@@ -245,9 +245,25 @@ describe("koine.observe.otlp", function()
     assert.is_nil(tostring(select(2, away:flush())):find("topsecret", 1, true))
   end)
 
+  it("says in errors which collector answered what, and which could not be reached", function()
+    local server = raw_server.start(raw_server.answer(400, "{}"))
+    local otlp <close> = exporter(server.url .. "/in")
+    tell(otlp)
+    local _, err = otlp:flush()
+    assert.are.equal(("otlp: %s/in/v1/traces answered 400: {}"):format(server.url), err.message)
+    server:requests()
+    local away <close> = exporter("http://user:topsecret-2@127.0.0.1:1", { timeout = 0.1 })
+    tell(away)
+    _, err = away:flush()
+    assert.are.equal("otlp: http://127.0.0.1:1/v1/traces: ", err.message:match "^otlp: %S+: ")
+  end)
+
   it("refuses unfit options, and shows no password", function()
     for field, given in pairs { endpoint = { endpoint = "localhost" }, batch = { batch = 0 },
-      timeout = { timeout = 0 }, ["headers.authorization"] = { headers = { authorization = "a\nb" } } } do
+      timeout = { timeout = 0 }, ["headers.authorization"] = { headers = { authorization = "a\nb" } },
+      headers = { headers = { ["bad name"] = "x" } },
+      ["headers.content-length"] = { headers = { ["Content-Length"] = "3" } },
+      traces = { traces = false } } do
       local ok, err = pcall(koine.observe.otlp, given)
       assert.is_false(ok)
       assert.are.equal(field, err.field)
