@@ -35,17 +35,24 @@ function input.read_json(path)
   return json.decode(read_file(path)) or failure.cannot(path, "no JSON object or array")
 end
 
---- The text of a file. Fails as wrong use where it cannot be read or is no text.
-function input.read_text(path) return input.as_text(read_file(path), path) end
-
---- Returns the text, once it is checked. Fails as wrong use for bytes that are no text.
-function input.as_text(text, name)
+-- Returns the text as it is, once it is checked.
+local function checked(text, name)
   if text:find("\0", 1, true) then
     failure.cannot(name, "neither text nor an image (PNG, JPEG, GIF, WebP, …) nor a PDF or an office document")
   end
   if not utf8.len(text) then terminal.say("%s: not UTF-8; what is wrong goes out as U+FFFD", name) end
   return text
 end
+
+--- Returns the text, once it is checked, in UTF-8: what goes out, and is kept. Fails as wrong use for bytes that are no
+-- text.
+function input.as_text(text, name) return json.legal(checked(text, name)) end
+
+--- The text of a file, in UTF-8. Fails as wrong use where it cannot be read or is no text.
+function input.read_text(path) return input.as_text(read_file(path), path) end
+
+--- The text of a file of Lua, as it is. Fails as wrong use in the same way.
+function input.read_code(path) return checked(read_file(path), path) end
 
 -- The block of an address, which the provider fetches: its ending tells documents from images.
 local function linked(url)
@@ -80,7 +87,8 @@ function input.said_by(args, template)
   local blocks, texts = {}, {}
   for i, path in ipairs(args.file) do blocks[i] = attachment(path) end
   local is_input = input.is_asked_for(args.prompt)
-  for _, text in ipairs { input.piped(is_input), is_input and "" or table.concat(args.prompt, " ") } do
+  local piped = input.piped(is_input)
+  for _, text in ipairs { piped, is_input and "" or input.as_text(table.concat(args.prompt, " "), "the prompt") } do
     if text:find "%S" then texts[#texts + 1] = text end
   end
   if template then

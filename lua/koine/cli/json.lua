@@ -13,10 +13,40 @@ local LISTS = { attempts = true, content = true, history = true, limits = true, 
   tool_calls = true, top = true, warnings = true }
 local FOREIGN = { arguments = true, extra = true, metadata = true, output = true, provider_data = true, raw = true }
 
+-- What a U+FFFD stands for at the beginning of bytes that are no UTF-8: a surrogate, or a character that is not
+-- finished; any other byte alone.
+local MALFORMED = { "^\xED[\xA0-\xBF][\x80-\xBF]", "^\xE0[\xA0-\xBF]", "^\xED[\x80-\x9F]",
+  "^[\xE1-\xEC\xEE\xEF][\x80-\xBF]", "^\xF0[\x90-\xBF][\x80-\xBF]?", "^[\xF1-\xF3][\x80-\xBF][\x80-\xBF]?",
+  "^\xF4[\x80-\x8F][\x80-\xBF]?" }
+
+local function malformed(bytes, at)
+  for _, pattern in ipairs(MALFORMED) do
+    local _, last = bytes:find(pattern, at)
+    if last then return last end
+  end
+  return at
+end
+
+-- Bytes that are not ASCII, in UTF-8; nil where they are.
+local function mended(bytes)
+  local at, parts = 1, {}
+  while true do
+    local fine, bad = utf8.len(bytes, at)
+    if fine and at == 1 then return nil end
+    parts[#parts + 1] = bytes:sub(at, fine and -1 or bad - 1)
+    if fine then return table.concat(parts) end
+    parts[#parts + 1], at = "\u{FFFD}", malformed(bytes, bad) + 1
+  end
+end
+
+--- The text with U+FFFD for what is no UTF-8, as Koine sends it.
+function json.legal(text) return utf8.len(text) and text or (text:gsub("[\x80-\xFF]+", mended)) end
+
 -- The text of what is no table. cjson alone would cut floats, and writes each slash with a backslash.
 local function scalar(value)
   if math.type(value) == "integer" then return tostring(value) end
   if math.type(value) == "float" and tonumber(("%.14g"):format(value)) ~= value then return ("%.17g"):format(value) end
+  if type(value) == "string" then value = json.legal(value) end
   return (cjson.encode(value):gsub("\\/", "/"))
 end
 

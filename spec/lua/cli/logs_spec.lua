@@ -169,11 +169,86 @@ describe("a log of the command line", function()
       for _, bytes in ipairs { "something\nelse\n", "SQLite format 3\0" .. ("\0"):rep(200), '{"a": 1}\n' } do
         local path = cli.file(bench.dir .. "/" .. name, bytes)
         local r = bench.run { "ask", "--log", path, "Hm?" }
-        assert.are.same({ 1, "", "koine: " .. path .. ": this is no log of koine's\n" }, { r.code, r.out, r.err })
+        assert.are.same({ 1, "", "koine: " .. path .. ": this is no log of koine's: name another file\n" },
+          { r.code, r.out, r.err })
         assert.are.equal(bytes, koine.files.read(path))
       end
     end)
+
+    check(name .. " holds what was sent of a prompt that is no UTF-8, and no other bytes", function()
+      local path = bench.dir .. "/" .. name
+      local r = bench.run({ "ask", "--base-url", bench.server.url, "--log", path, "--system", "s\xff", "a\xfeb" },
+        { { content = "One." } }, { env = ENV, input = "x \xff \xed\xa0\x80 \xf0\x90z\xe4" })
+      assert.are.equal("koine: standard input: not UTF-8; what is wrong goes out as U+FFFD\n"
+        .. "koine: the prompt: not UTF-8; what is wrong goes out as U+FFFD\n", r.err)
+      local texts = {}
+      for i, block in ipairs(sent().messages[1].content) do texts[i] = block.text end
+      assert.are.same({ "x \u{FFFD} \u{FFFD} \u{FFFD}z\u{FFFD}", "a\u{FFFD}b" }, texts)
+      local entry = entries(path)[1]
+      assert.are.same({ table.concat(texts, "\n"), "s\u{FFFD}" }, { entry.prompt, entry.system })
+      assert.is_truthy(utf8.len(logs(path, "--json")))
+      assert.is_nil(assert(koine.files.read(path)):find("\xff \xed", 1, true))
+    end)
+
+    check(name .. " is not made by who wants to go on with it", function()
+      local path = bench.dir .. "/" .. name
+      for _, option in ipairs { "-c", "--cid=x" } do
+        local r = bench.run { "ask", "--log", path, option, "Hm?" }
+        assert.are.same({ 2, "", "koine: " .. path .. ": there is no such log\n" }, { r.code, r.out, r.err })
+        assert.is_nil(lfs.attributes(path))
+      end
+    end)
+
+    check(name .. " has one conversation for --cid, or says so", function()
+      local path = bench.dir .. "/" .. name
+      ask(path, "One.", "first")
+      local r = bench.run { "logs", "--log", path, "--cid", "zz" }
+      assert.are.same({ 2, "", 'koine: --cid: no conversation begins with "zz"\n' }, { r.code, r.out, r.err })
+      assert.are.equal("", logs(path, "--cid", entries(path)[1].conversation:sub(1, 4), "-q", "zz"))
+    end)
   end
+
+  it("stays as it is where it may be somebody else's", function()
+    local path = bench.dir .. "/log"
+    local foreign, cut = "this is no log of koine's: name another file",
+      "it has no whole line, and may be no log of koine's: remove it, or name another file"
+    for bytes, why in pairs {
+      ['{"name":"my-config","keep":true}'] = foreign, ['{"id":"0123456789abcdef","name":"x"}'] = foreign,
+      ['{"v":1,"type":"chat"}'] = foreign, ['{\n  "a": 1\n}\n'] = foreign, ['{"a":1,\n"b":2}'] = foreign,
+      ["{"] = cut, ['{"'] = cut, ["\n"] = cut, ['{"name":"my-'] = cut, ['{"id":"0123456789abcd'] = cut,
+      ['{"id":"0123456789abcdef","name":"x"'] = cut,
+    } do
+      cli.file(path, bytes)
+      for _, words in ipairs { { "ask", "--log", path, "Hm?" }, { "ask", "--log", path, "-c", "Hm?" },
+        { "logs", "--log", path } } do
+        local r = bench.run(words)
+        assert.are.same({ 1, "", "koine: " .. path .. ": " .. why .. "\n" }, { r.code, r.out, r.err })
+        assert.are.equal(bytes, koine.files.read(path))
+      end
+    end
+    assert.are.equal(0, #assert(bench.server:requests()))
+  end)
+
+  it("goes on behind a first line that a crash cut off", function()
+    local path = bench.dir .. "/log"
+    ask(path, "One.", "first")
+    local alone = assert(koine.files.read(path))
+    cli.file(bench.dir .. "/tool.lua", kit.shown "weather.lua")
+    os.remove(path)
+    ask(path, "One.", "-T", bench.dir .. "/tool.lua", "--max-tokens", "9", "first")
+    for _, whole in ipairs { alone, assert(koine.files.read(path)) } do
+      for _, n in ipairs { 25, 30, 100, whole:find("\n", 1, true) - 1 } do
+        cli.file(path, whole:sub(1, n))
+        assert.are.equal("Two.\n", ask(path, "Two.", "second").out)
+        assert.are.equal("Three.\n", ask(path, "Three.", "-c", "third").out)
+        assert.are.equal(2, #entries(path))
+      end
+      for _, begin in ipairs { "{", '{"id":"01', '{"content":{"messages":[', "" } do -- of other observers, too
+        cli.file(path, begin .. "\n" .. whole)
+        assert.are.equal(1, #entries(path))
+      end
+    end
+  end)
 
   it("goes on behind a line that a crash cut off", function()
     local path = bench.dir .. "/log"
@@ -211,6 +286,22 @@ describe("a log of the command line", function()
   end)
 
   if has_sqlite then
+    it("says which record of a database is damaged", function()
+      local path = bench.dir .. "/log.db"
+      ask(path, "One.", "first")
+      ask(path, "Two.", "second")
+      local environment = require "luasql.sqlite3".sqlite3()
+      local connection = assert(environment:connect(path))
+      assert(connection:execute "UPDATE exchanges SET record = '{\"v\":1' WHERE n = 1")
+      connection:close()
+      environment:close()
+      for _, words in ipairs { { "logs", "--log", path }, { "logs", "--log", path, "--json" } } do
+        local r = bench.run(words)
+        assert.are.same({ 1, "", "koine: " .. path .. ": a record is damaged (n = 1)\n" }, { r.code, r.out, r.err })
+      end
+      assert.are.equal("second", entries(path, "-n", "1")[1].prompt)
+    end)
+
     it("says that a database is damaged", function()
       local path = bench.dir .. "/log.db"
       ask(path, "One.", "first")
@@ -241,11 +332,36 @@ describe("a log of the command line", function()
     wrong("--log: a file name is required", "logs", "--log", "")
     wrong("--continue: a log is required (--log FILE or KOINE_LOG)", "ask", "-c", "Hm?")
     wrong(path .. ": there is no such log", "logs", "--log", path)
+    cli.file(path, "")
     wrong("--continue: the log is empty", "ask", "--log", path, "-c", "Hm?")
     wrong('--cid: no conversation begins with "x"', "ask", "--log", path, "--cid", "x", "Hm?")
     wrong("show: an id is required (`koine logs` lists them)", "logs", "--log", path, "show")
     wrong('show: no id begins with "x"', "logs", "--log", path, "show", "x")
     wrong("/dev/null: it is no regular file", "ask", "--log", "/dev/null", "Hm?")
+  end)
+
+  it("is not what fits an empty text", function()
+    local path = bench.dir .. "/log"
+    ask(path, "One.", "first")
+    for _, words in ipairs { { "--cid", "ask", "--log", path, "--cid", "", "Hm?" },
+      { "--cid", "chat", "--log", path, "--cid=" }, { "--cid", "logs", "--log", path, "--cid", "" },
+      { "-q", "logs", "--log", path, "-q", "" }, { "-m", "logs", "--log", path, "-m", "" },
+      { "ID", "logs", "--log", path, "show", "" } } do
+      local r = bench.run({ table.unpack(words, 2) })
+      assert.are.same({ 2, "", ("koine: %s: a text expected, got none (see `koine %s --help`)\n")
+        :format(words[1], words[2]) }, { r.code, r.out, r.err })
+    end
+  end)
+
+  it("is not replaced by /save", function()
+    local path = bench.dir .. "/log"
+    ask(path, "One.", "first")
+    local before = assert(koine.files.read(path))
+    local other = bench.dir .. "/./log"
+    local r = bench.run({ "chat", "--base-url", bench.server.url, "--log", path }, nil,
+      { env = ENV, input = "/save " .. other .. "\n" })
+    assert.are.same({ 2, "koine: /save: " .. other .. " is the log\n" }, { r.code, r.err })
+    assert.are.equal(before, koine.files.read(path))
   end)
 
   at_terminal("says what an answer took, on a terminal alone", function()

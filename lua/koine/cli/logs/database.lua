@@ -32,7 +32,7 @@ local function is_empty(path)
   local head = file:read(MARK_AT + 4)
   if not head then return true end
   if head:sub(1, #MAGIC) ~= MAGIC or #head < MARK_AT + 4 or (">I4"):unpack(head, MARK_AT + 1) ~= MARK then
-    cannot(path, "this is no log of koine's")
+    cannot(path, "this is no log of koine's: name another file")
   end
   return false
 end
@@ -65,8 +65,10 @@ function database.open(path, writes)
   return self
 end
 
--- A text as SQL; NUL would end it.
-local function quoted(self, text) return "'" .. self.connection:escape((text:gsub("%z", "\u{FFFD}"))) .. "'" end
+-- A text as SQL, in UTF-8; NUL would end it.
+local function quoted(self, text)
+  return "'" .. self.connection:escape((json.legal(text):gsub("%z", "\u{FFFD}"))) .. "'"
+end
 
 --- Adds a record (table): true, or nil and why not.
 function methods:add(record)
@@ -94,24 +96,37 @@ local function condition_of(self, wanted)
   return table.concat(parts, " AND ")
 end
 
---- The last `wanted.last` (nil: all) exchanges that fit: an array, the oldest first; as lines.lua has it.
+-- Ends the query that is under way, if one is: with it open, a connection cannot be closed.
+local function end_query(self)
+  if self.cursor then self.cursor:close() end
+  self.cursor = nil
+end
+
+--- The last `wanted.last` (nil: all) exchanges that fit: an array, the oldest first; as lines.lua has it. Fails where
+-- one of them is damaged.
 function methods:find(wanted)
   if not self.has_rows then return {} end
-  local cursor = run(self, ("SELECT record FROM exchanges WHERE %s ORDER BY n DESC LIMIT %d"):format(
+  self.cursor = run(self, ("SELECT n, record FROM exchanges WHERE %s ORDER BY n DESC LIMIT %d"):format(
     condition_of(self, wanted), wanted.last or -1))
   local found = {}
-  for text in function() return cursor:fetch() end do
+  while true do
+    local n, text = self.cursor:fetch()
+    if not n then
+      if text then cannot(self.path, text) end
+      break
+    end
     local entry = json.decode(text)
-    if not is_entry(entry) then cannot(self.path, "a record is damaged") end
+    if not is_entry(entry) then cannot(self.path, ("a record is damaged (n = %s)"):format(n)) end
     found[#found + 1] = entry
   end
-  cursor:close()
+  end_query(self)
   for i = 1, #found // 2 do found[i], found[#found - i + 1] = found[#found - i + 1], found[i] end
   return found
 end
 
 --- Closes it. Any number of times.
 function methods:close()
+  end_query(self)
   if self.connection then self.connection:close() end
   if self.environment then self.environment:close() end
   self.connection, self.environment = nil, nil

@@ -19,17 +19,32 @@ local function make(path)
   made:close()
 end
 
---- Opens the log at `path` for adding to it (`writes`): made where it is missing; else for reading alone. Fails as
--- wrong use where there is none.
-function file.open(path, writes)
+--- Opens the log at `path` for adding to it (`writes`): made where it is missing, unless it is `needed` as it is; else
+-- for reading alone. Fails as wrong use where there is none.
+function file.open(path, writes, needed)
   if path == "" then failure.fail(failure.WRONG_USE, "--log: a file name is required") end
   local there, err = data_file.is_there(path)
   if there and err then failure.cannot(path, err.message) end
   if not there then
-    if not writes then failure.fail(failure.WRONG_USE, "%s: there is no such log", path) end
+    if needed or not writes then failure.fail(failure.WRONG_USE, "%s: there is no such log", path) end
     make(path)
   end
   return (is_database(path) and database or lines).open(path, writes)
+end
+
+--- The exchanges of the conversation of a log whose id begins with `id` (nil: of the last one): an array, the oldest
+-- first. Fails as wrong use for none, and for several.
+function file.conversation(log, id)
+  local last = log:find({ conversation = id, last = 1 })[1]
+  if not last then
+    failure.fail(failure.WRONG_USE,
+      id and "--cid: no conversation begins with %q" or "--continue: the log is empty", id)
+  end
+  local found = log:find { conversation = last.conversation }
+  if id and #log:find { conversation = id } ~= #found then
+    failure.fail(failure.WRONG_USE, "--cid: several conversations begin with %q", id)
+  end
+  return found
 end
 
 --- The path of the log: that of --log, else KOINE_LOG, else that of the settings; nil for none, and with --no-log.

@@ -48,8 +48,9 @@ function logs.command(args)
   if not path then failure.fail(failure.WRONG_USE, "a log is required (--log FILE or KOINE_LOG)") end
   local log <close> = file.open(path, false)
   local shows = args.action == "show"
+  local conversation = args.cid and not shows and file.conversation(log, args.cid)[1].conversation or nil
   local found = shows and one(log, args.id)
-    or log:find { model = args.model, search = args.search, conversation = args.cid,
+    or log:find { model = args.model, search = args.search, conversation = conversation,
       last = args.number ~= 0 and (args.number or LAST) or nil }
   for _, entry in ipairs(found) do
     if args.json then terminal.out(json.encode(entry) .. "\n") else (shows and write_whole or write_line)(entry) end

@@ -12,23 +12,9 @@ local keeper = {}
 local methods = {}
 local metatable = { __index = methods }
 
--- The conversation that --continue or --cid names: its exchanges, the oldest first.
-local function continued(log, args)
-  local last = log:find({ conversation = args.cid, last = 1 })[1]
-  if not last then
-    failure.fail(failure.WRONG_USE,
-      args.cid and "--cid: no conversation begins with %q" or "--continue: the log is empty", args.cid)
-  end
-  local found = log:find { conversation = last.conversation }
-  if args.cid and #log:find { conversation = args.cid } ~= #found then
-    failure.fail(failure.WRONG_USE, "--cid: several conversations begin with %q", args.cid)
-  end
-  return found
-end
-
 -- Takes over the history, the model and the system prompt of a conversation.
 local function take_over(self, args)
-  local found = continued(self.log, args)
+  local found = file.conversation(self.log, args.cid)
   self.history = koine.array {}
   for _, entry in ipairs(found) do table.move(entry.messages, 1, #entry.messages, #self.history + 1, self.history) end
   local last = found[#found]
@@ -37,14 +23,14 @@ local function take_over(self, args)
   args.continued = { provider = last.model:match "^[^/]*", base_url = last.base_url }
 end
 
---- A keeper of a command's exchanges; its `meter` is for the adapters. With --continue or --cid it sets the model and
--- the system prompt of `args` that are not given, and `continued`: {provider, base_url (nil: its own)} of the last
--- exchange. Fails where the log cannot be used.
+--- A keeper of a command's exchanges; its `meter` is for the adapters, `path` that of the log (nil: none). With
+-- --continue or --cid it sets the model and the system prompt of `args` that are not given, and `continued`: {provider,
+-- base_url (nil: its own)} of the last exchange. Fails where the log cannot be used.
 function keeper.open(args)
   local self = setmetatable({ logged = 0, history = koine.array {}, says = args.usage }, metatable)
-  local path = file.path_of(args)
-  if path then self.log = file.open(path, true) end
-  if args.continue or args.cid then
+  local path, goes_on = file.path_of(args), args.continue or args.cid
+  if path then self.log, self.path = file.open(path, true, goes_on), path end
+  if goes_on then
     if not path then
       failure.fail(failure.WRONG_USE, "%s: a log is required (--log FILE or KOINE_LOG)",
         args.cid and "--cid" or "--continue")

@@ -24,13 +24,50 @@ local function open(path)
   return file or cannot(path, why)
 end
 
--- Fails for a file that is no log.
+local PHASES = { start = true, ["end"] = true, point = true }
+
+-- Whether a line is a record that Koine wrote. JSON of others may have a version and a type, too.
+local function is_ours(line)
+  local record = record_of(line)
+  return record ~= nil and PHASES[record.phase] and type(record.trace) == "string" and type(record.id) == "string"
+end
+
+-- Whether a line may be what a crash left of a record: no JSON that is whole, but the beginning of an object whose
+-- first name stands behind the brace. An empty line ends one of which nothing was written.
+local function may_be_cut(line)
+  local text = line:match "^[^\n]*"
+  return text == "" or text == "{" or text == '{"' or text:find '^{"%l' ~= nil and not json.decode(text)
+end
+
+-- How the first record of such a log begins, the start of a chat or of an agent's run: names are sorted.
+local BEGINS = '^{"id":"' .. ("[%da-f]"):rep(16) .. '",([^\n]*)'
+local GOES_ON = { '"max_tokens":', '"messages":', '"phase":' }
+
+-- Whether a cut line begins, byte for byte as far as it goes, as the first one that `ask` and `chat` write. One that
+-- ends before this says too little.
+local function begins_as_ours(line)
+  local rest = line:match(BEGINS)
+  if not rest then return false end
+  for _, name in ipairs(GOES_ON) do
+    local n = math.min(#name, #rest)
+    if name:sub(1, n) == rest:sub(1, n) then return true end
+  end
+  return false
+end
+
+-- Fails for a file that is no log. In a log there are only cut lines before the first record. Where all are cut, one of
+-- them must begin as ours do.
 local function check(path)
   local file <close> = open(path)
-  local first = file:read "L"
-  if not first or record_of(first) then return end
-  local may_be_cut = first:sub(-1) ~= "\n" and first:find '^{"?%l?' -- of the first record
-  if not may_be_cut then cannot(path, "this is no log of koine's") end
+  local is_cut, is_known = false, false
+  for line in function() return file:read "L" end do
+    if is_ours(line) then return end
+    if not may_be_cut(line) then cannot(path, "this is no log of koine's: name another file") end
+    is_cut, is_known = true, is_known or begins_as_ours(line)
+  end
+  if is_cut and not is_known then
+    cannot(path, "it has no whole line, and may be no log of koine's: remove it, or name another file")
+  end
 end
 
 --- The log at `path`, which is there. With `writes` exchanges can be added.

@@ -28,7 +28,7 @@ end
 --- The table that the file at `path` returns. Fails as wrong use for a file that cannot be read, is no Lua, or returns
 -- something else; the message begins with path and, where it is known, line.
 function data_file.read(path)
-  local chunk, why = load(input.read_text(path), NAME, "t", {})
+  local chunk, why = load(input.read_code(path), NAME, "t", {})
   if not chunk then wrong("%s", placed(path, why)) end
   local ran, value = pcall(chunk)
   if not ran then wrong("%s", placed(path, tostring(value))) end
@@ -39,7 +39,7 @@ end
 -- "path:line" of the only line that gives a field of this name; else the path.
 local function place(path, name)
   local n, found = 0, nil
-  for line in (input.read_text(path) .. "\n"):gmatch "(.-)\n" do
+  for line in (input.read_code(path) .. "\n"):gmatch "(.-)\n" do
     n = n + 1
     if line:find("%f[%w_]" .. name:gsub("%W", "%%%0") .. "%f[^%w_]\"?%]?%s*=") then
       if found then return path end

@@ -77,6 +77,8 @@ end }
 
 COMMANDS.save = { "FILE", "writes the history as JSON, or as a text where FILE ends in .md", function(self, path)
   path_in("save", path)
+  local log = self.args.keeper.path
+  if log and terminal.is_same_file(path, log) then failure.fail(failure.WRONG_USE, "/save: %s is the log", path) end
   local text = path:find "%.md$" and slashes.text(self.talk.history) or json.encode(self.talk:dump())
   local done, err = koine.files.write(path, text .. "\n")
   if not done then failure.cannot(path, err.message) end

@@ -17,7 +17,7 @@ end
 
 -- What a file returns. The error of its own that ends it is the user's: with its place.
 local function run(path)
-  local chunk, why = load(input.read_text(path), "@" .. path, "t")
+  local chunk, why = load(input.read_code(path), "@" .. path, "t")
   if not chunk then wrong("%s", why) end
   local ran, value = pcall(chunk)
   if ran then return value end

@@ -2,6 +2,7 @@
 -- output, a line each. Only a terminal gets styles, and lines that are drawn over.
 
 local failure = require "koine.cli.failure"
+local json = require "koine.cli.json"
 local markdown = require "koine.cli.terminal.markdown"
 
 local terminal = {}
@@ -19,6 +20,13 @@ local _, _, bits = os.execute "n=0; test -t 0 && n=1; test -t 1 && n=$((n+2)); t
 --- Whether the standard input, output and error output are terminals.
 terminal.input, terminal.output, terminal.errors = bits & 1 > 0, bits & 2 > 0, bits & 4 > 0
 
+local function quoted(word) return "'" .. word:gsub("'", "'\\''") .. "'" end
+
+--- Whether two paths lead to the same file, which is there: the shell can tell this, too.
+function terminal.is_same_file(path, other)
+  return os.execute(("test %s -ef %s"):format(quoted(path), quoted(other))) == true
+end
+
 --- Whether a terminal of this kind obeys escape sequences at all.
 terminal.obeys = is_set "TERM" and os.getenv "TERM" ~= "dumb"
 
@@ -27,22 +35,12 @@ terminal.styled = terminal.output and terminal.obeys and not is_set "NO_COLOR"
 
 local waiting, line_open, thinking, answer = false, false, false, nil
 
--- The text with U+FFFD for each byte that is no UTF-8: a terminal of 8 bits obeys some of those.
-local function legal(text)
-  local parts, at = {}, 1
-  while true do
-    local fine, bad = utf8.len(text, at)
-    parts[#parts + 1] = text:sub(at, fine and -1 or bad - 1)
-    if fine then return table.concat(parts) end
-    parts[#parts + 1], at = "\u{FFFD}", bad + 1
-  end
-end
-
 --- The text without what a terminal would obey, or would show something else by: C0 but for tab and line feed, DEL, C1
--- (U+0080 to U+009F), and the characters that turn the direction of the text around them (U+202A to U+202E, U+2066 to
--- U+2069). Marks of direction, joiners and variation selectors stay: scripts and emoji need them.
+-- (U+0080 to U+009F), bytes that are no UTF-8, some of which a terminal of 8 bits obeys, and the characters that turn
+-- the direction of the text around them (U+202A to U+202E, U+2066 to U+2069). Marks of direction, joiners and variation
+-- selectors stay: scripts and emoji need them.
 function terminal.harmless(text)
-  return (legal(text):gsub("[\0-\8\11-\31\127]", ""):gsub("\xC2[\x80-\x9F]", "")
+  return (json.legal(text):gsub("[\0-\8\11-\31\127]", ""):gsub("\xC2[\x80-\x9F]", "")
     :gsub("\xE2\x80[\xAA-\xAE]", ""):gsub("\xE2\x81[\xA6-\xA9]", ""))
 end
 
