@@ -2,6 +2,7 @@
 
 local cli = require "spec.support.cli"
 local folder = require "spec.support.folder"
+local lfs = require "lfs"
 
 local LOG <const> = [[
 {"v":1,"type":"agent","phase":"start","trace":"aa11","id":"1","time":1795476493251894229,"name":"planner"}
@@ -74,8 +75,70 @@ dropped ada · 2 messages closed
     assert.is_truthy(r.out:find("\nchat ? ! ?: ?\n", 1, true))
   end)
 
+  it("counts the calls of all parts of a span, each once", function()
+    local place = 0
+    local function span(id, parent, type, more, start)
+      place = place + 1
+      return ('{"v":1,"type":"%s","phase":"start","trace":"aa11","id":"%s","parent":"%s","time":%d%s}\n')
+        :format(type, id, parent, place, start or "")
+        .. ('{"v":1,"type":"%s","phase":"end","trace":"aa11","id":"%s","parent":"%s","time":%d,"seconds":1%s}\n')
+        :format(type, id, parent, place, more or "")
+    end
+    local function used(input, output, cost)
+      return (',"usage":{"input_tokens":%d,"output_tokens":%d,"cache_read_tokens":1,"cache_creation_tokens":2}%s')
+        :format(input, output, cost and ',"cost":' .. cost or "")
+    end
+    local lines = {
+      span("1", "", "turn", ',"outcome":"completed"'),
+      span("2", "1", "agent", ',"status":"completed","steps":1' .. used(10, 1, 0.5)),
+      span("3", "2", "chat", used(10, 1, 0.5)),
+      span("4", "2", "tool", ',"bytes":3'),
+      span("5", "4", "chat", used(5, 1, 0.25)), -- asks the next one
+      span("6", "5", "chat", used(4, 1, 0.25)),
+      span("7", "4", "embed", used(3, 0)),
+      span("8", "1", "prompt", used(100, 10)), -- another program's
+    }
+    local starts, ends = {}, {} -- as a log has them
+    for i, both in ipairs(lines) do starts[i], ends[#lines + 1 - i] = both:match "^([^\n]*\n)(.*)$" end
+    cli.file(path, table.concat(starts) .. table.concat(ends))
+    local r = cli.run { "trace", path }
+    assert.are.equal([[
+aa11  1970-01-01 00:00:00
+turn 1.00 s · completed 117 in 12 cached 12 out $0.750000 +?
+├─ agent 1.00 s · completed 1 step 17 in 9 cached 2 out $0.750000 +?
+│  ├─ chat 1.00 s · 10 in 3 cached 1 out $0.500000
+│  └─ tool 1.00 s · 3 bytes 7 in 6 cached 1 out $0.250000 +?
+│     ├─ chat 1.00 s · 4 in 3 cached 1 out $0.250000
+│     │  └─ chat 1.00 s · 4 in 3 cached 1 out $0.250000
+│     └─ embed 1.00 s · 3 in 3 cached 0 out
+└─ prompt 1.00 s · 100 in 3 cached 10 out
+]], r.out)
+    local child = cli.start { "trace", path, "--follow" }
+    child:expect("out", "turn 1.00 s · completed 117 in 12 cached 12 out $0.750000 +?\n")
+    child:signal "sigint"
+    local followed = child:wait().out
+    for line in r.out:gmatch "%l+ 1%.00 s[^\n]*" do assert.is_truthy(followed:find(line .. "\n", 1, true), line) end
+  end)
+
+  it("shows the error that a tool answers with", function()
+    local function tool(id, more)
+      return ('{"v":1,"type":"tool","phase":"end","trace":"a","id":"%s","time":1,"seconds":1,"bytes":2,%s}\n')
+        :format(id, more)
+    end
+    cli.file(path, tool("1", '"is_error":true,"content":{"result":"no such\\ncity"}')
+      .. tool("2", '"is_error":true,"content":{"result":[{"type":"text","text":"one"},5,{"type":"text","text":"two"}]}')
+      .. tool("3", '"is_error":true,"blocked":true,"reason":"not today","content":{"result":"denied: not today"}')
+      .. tool("4", '"is_error":true') .. tool("5", '"is_error":false,"content":{"result":"fine"}')
+      .. tool("6", '"is_error":true,"content":{"result":"' .. ("x"):rep(5000) .. '"}'))
+    local r = cli.run { "trace", path }
+    local said = {}
+    for words in r.out:gmatch "tool 1%.00 s · ([^\n]*)" do said[#said + 1] = words end
+    assert.are.same({ "error 2 bytes ! no such city", "error 2 bytes ! one 5 two", "blocked 2 bytes ! not today",
+      "error 2 bytes", "2 bytes", "error 2 bytes ! " .. ("x"):rep(998) .. "…" }, said)
+  end)
+
   it("says when its page cannot be written", function()
-    for _, to in ipairs { "-", "/dev/full" } do
+    for _, to in ipairs { "-", "/dev/stdout" } do
       local r = cli.run({ "trace", path, "--html", to }, { shell = "%s >/dev/full" })
       assert.are.equal(1, r.code)
       assert.is_truthy(r.err:find("No space left", 1, true), r.err)
@@ -86,6 +149,8 @@ dropped ada · 2 messages closed
     local r = cli.run { "trace", path, "-t", "bb" }
     assert.is_nil(r.out:find("aa11", 1, true))
     assert.is_truthy(r.out:find("bb22", 1, true))
+    r = cli.run { "trace", path, "-t", "" }
+    assert.are.same({ 2, "koine: -t: a text expected, got none (see `koine trace --help`)\n" }, { r.code, r.err })
     r = cli.run { "trace", path, "-t", "dd" }
     assert.are.equal('koine: -t: no trace begins with "dd"\n', r.err:match "[^\n]*\n$")
     assert.are.equal(2, r.code)
@@ -102,6 +167,35 @@ dropped ada · 2 messages closed
     assert.is_nil(r.out:find "planner")
     r = cli.run { "trace", path, "--html", dir .. "/none/page.html" }
     assert.are.equal(1, r.code)
+  end)
+
+  it("writes a page for its owner alone, whole or not at all", function()
+    local page = dir .. "/page.html"
+    assert.are.equal(0, cli.run({ "trace", path, "--html", page }, { shell = "umask 022; %s" }).code)
+    assert.are.equal("rw-------", lfs.attributes(page, "permissions"))
+    os.execute("chmod 644 " .. cli.quote(page))
+    local before = lfs.attributes(page, "ino")
+    assert.are.equal(0, cli.run({ "trace", path, "-t", "bb", "--html", page }).code)
+    assert.are_not.equal(before, lfs.attributes(page, "ino")) -- another file got the name
+    assert.are.equal("rw-------", lfs.attributes(page, "permissions"))
+    assert(lfs.link(page, dir .. "/link.html", true))
+    local r = cli.run { "trace", path, "--html", dir .. "/link.html" }
+    assert.are.same({ 1, "koine: " .. dir .. "/link.html: refused: it is a symbolic link\n" },
+      { r.code, r.err:match "([^\n]*\n)$" })
+  end)
+
+  it("does not replace the log by its page", function()
+    assert(lfs.link(path, dir .. "/hard"))
+    assert(lfs.link(path, dir .. "/it's $a link", true))
+    for _, to in ipairs { path, dir .. "/./log", dir .. "/hard", dir .. "/it's $a link" } do
+      for _, pair in ipairs { { path, to }, { to, path } } do
+        local r = cli.run { "trace", pair[1], "--html", pair[2] }
+        assert.are.same({ 2, "", "koine: --html: " .. pair[2] .. " is the log: name another file\n" },
+          { r.code, r.out, r.err })
+      end
+    end
+    local file <close> = assert(io.open(path))
+    assert.are.equal(LOG, file:read "a")
   end)
 
   it("shows damaged records", function()

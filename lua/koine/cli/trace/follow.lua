@@ -11,7 +11,7 @@ local SECONDS <const> = 0.2 -- between looks at the file
 local DEPTH_MAX <const> = 20 -- of what is shown
 local OPEN_MAX <const> = 100000 -- spans that are waited for; the ends of others have no names
 
--- What spans are open: by id {start = record, depth = number}.
+-- What spans are open: by id {start = record, depth = number, parts = what its parts that ended used, see text.sum}.
 local open_mt = { __index = {} }
 
 function open_mt.__index:depth_below(id)
@@ -24,13 +24,17 @@ function open_mt.__index:line_of(record)
   local depth, words = self:depth_below(record.parent), nil
   if record.phase == "start" then
     if self.count < OPEN_MAX and not self.spans[record.id] then
-      self.spans[record.id], self.count = { start = record, depth = depth }, self.count + 1
+      self.spans[record.id], self.count = { start = record, depth = depth, parts = text.sum() }, self.count + 1
     end
   elseif record.phase == "end" then
     local known = self.spans[record.id]
     depth = known and known.depth or depth
     if known then self.spans[record.id], self.count = nil, self.count - 1 end
-    words = text.line(koine.observe.tree { known and known.start or record, record }[1])
+    local node = koine.observe.tree { known and known.start or record, record }[1]
+    local parts = known and known.parts or text.sum()
+    local used, above = text.used(node, parts), record.parent and self.spans[record.parent]
+    if above then text.add(above.parts, node, used) end
+    words = text.line(node, parts, used)
   elseif record.type ~= "delta" then
     words = text.point(record)
   end

@@ -8,15 +8,22 @@ local text = require "koine.cli.trace.text"
 
 local trace = {}
 
--- Writes the page of records to a file, or to the standard output for "-".
+-- Writes to a descriptor that the shell has opened for us (">(gzip >page.gz)").
+local function write_open(path, page)
+  local to <close>, why = io.open(path, "wb")
+  if not to then failure.fail(failure.FAILED, "%s", why) end
+  local written, problem = to:write(page)
+  if written then written, problem = to:close() end
+  if not written then failure.fail(failure.FAILED, "%s: %s", path, problem) end
+end
+
+-- Writes the page of records to a file that is its owner's alone, whole or not at all; to the standard output for "-".
 local function write_page(records, path)
   local page = koine.observe.page(records)
   if path == "-" then return terminal.out(page) end
-  local file <close>, why = io.open(path, "wb")
-  if not file then failure.fail(failure.FAILED, "%s", why) end
-  local written, problem = file:write(page)
-  if written then written, problem = file:close() end
-  if not written then failure.fail(failure.FAILED, "%s: %s", path, problem) end
+  if path == "/dev/stdout" or path:find "^/dev/fd/%d+$" then return write_open(path, page) end
+  local written, err = koine.files.write(path, page)
+  if not written then failure.fail(failure.FAILED, "%s", err.message) end
 end
 
 -- The records of the traces whose ids begin with `wanted` (nil: all).
@@ -51,6 +58,9 @@ end
 --- The command: its exit code.
 function trace.command(args)
   if args.follow then return follow.run(args.file, args.trace) end
+  if args.html and terminal.is_same_file(args.file, args.html) then
+    failure.fail(failure.WRONG_USE, "--html: %s is the log: name another file", args.html)
+  end
   local records, broken = koine.observe.read(args.file)
   if not records then failure.fail(failure.FAILED, "%s", broken.message) end
   if broken > 0 then terminal.say("%d lines hold no record", broken) end

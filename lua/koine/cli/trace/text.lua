@@ -1,10 +1,12 @@
---- A tree of records as lines of text: a line for each span, with how long it took, what it used, and its error.
+--- A tree of records as lines of text: a line for each span, with how long it took, what it used with all its parts,
+-- and its error.
 
 local text = {}
 
 local WORD_MAX = 1000    -- bytes of a text in a line
 local SECONDS_MAX = 1e10 -- what lasts longer is damaged
 local MONEY_MAX = 1e12
+local COUNT_MAX = 1e15
 local DEPTH_MAX = 40     -- levels that are indented
 
 -- Logs may be damaged: what is no text or number is left out, and what is long is cut.
@@ -43,11 +45,47 @@ local function money(cost)
   return type(cost) == "number" and cost >= 0 and cost < MONEY_MAX and ("$%.6f"):format(cost) or nil
 end
 
-local function tokens(usage)
-  if type(usage) ~= "table" then return nil end
-  local cached = usage.cache_read_tokens
-  return join(count(usage.input_tokens, "in"), cached ~= 0 and count(cached, "cached"),
-    count(usage.output_tokens, "out"))
+local function amount(n) return math.type(n) == "integer" and n >= 0 and n < COUNT_MAX and n or 0 end
+
+-- What a record says that its span used: {input, cached, output (tokens), cost}; nil where it does not say.
+local function said_by(finish)
+  local usage = type(finish.usage) == "table" and finish.usage or {}
+  local cached = amount(usage.cache_read_tokens) + amount(usage.cache_creation_tokens)
+  return { input = usage.input_tokens, cached = cached, output = usage.output_tokens, cost = finish.cost }
+end
+
+local CALLS = { chat = true, embed = true }
+local SUMS = { "input", "cached", "output", "cost", "unpriced" }
+
+--- What the parts of a span used: nothing yet.
+function text.sum() return { input = 0, cached = 0, output = 0, cost = 0, unpriced = 0, within = {} } end
+
+--- What a span used with all its parts, whose sum is `parts`: that of its calls, so that nothing counts twice; what it
+-- says itself where none of them is known, as of another program's agent. A call that asks others of its type does not
+-- count beside them. The page counts so, too (observe/page/script/store.lua).
+function text.used(node, parts)
+  local counts = CALLS[node.type] and not parts.within[node.type]
+  if not counts and parts.input + parts.output > 0 then return parts end
+  local own, total = said_by(node.finish or {}), text.sum()
+  own.unpriced = counts and own.input and not money(own.cost) and 1 or 0
+  own.input, own.output, own.cost = amount(own.input), amount(own.output), money(own.cost) and own.cost
+  for _, name in ipairs(SUMS) do total[name] = parts[name] + (own[name] or 0) end
+  return total
+end
+
+--- Adds what a part (a node) used with all its parts to a sum.
+function text.add(sum, node, used)
+  for _, name in ipairs(SUMS) do sum[name] = sum[name] + used[name] end
+  sum.within[node.type] = true
+end
+
+-- The words for what a span used, of text.used, where its parts (nil: none) used something; else for what it says.
+local function spent(finish, parts, used)
+  local is_sum = parts and parts.input + parts.output > 0
+  local shown = is_sum and used or said_by(finish)
+  local cost = (not is_sum or used.cost > 0) and money(shown.cost) or nil
+  return join(count(shown.input, "in"), shown.cached ~= 0 and count(shown.cached, "cached"),
+    count(shown.output, "out"), cost, is_sum and used.unpriced > 0 and (cost and "+?" or "$?"))
 end
 
 local function list(names)
@@ -57,25 +95,41 @@ local function list(names)
   return words[1] and table.concat(words, ", ") or nil
 end
 
--- What its end says, by its type.
+local function refused(finish) return finish.blocked == true and "blocked" or finish.is_error == true and "error" end
+
+-- What its end says, by its type; `used` is what it used, in words.
 local ENDS = {
-  chat = function(finish)
-    return join(tokens(finish.usage), money(finish.cost), finish.stop_reason, list(finish.tool_calls),
-      list(finish.warnings))
+  chat = function(finish, used)
+    return join(used, finish.stop_reason, list(finish.tool_calls), list(finish.warnings))
   end,
-  embed = function(finish) return join(tokens(finish.usage), money(finish.cost)) end,
   attempt = function(finish) return join(finish.status_code) end,
-  agent = function(finish)
-    return join(finish.status, count(finish.steps, finish.steps == 1 and "step" or "steps"), tokens(finish.usage),
-      money(finish.cost))
+  agent = function(finish, used)
+    return join(finish.status, count(finish.steps, finish.steps == 1 and "step" or "steps"), used)
   end,
-  tool = function(finish)
-    return join(finish.blocked and "blocked" or finish.is_error and "error", count(finish.bytes, "bytes"))
-  end,
-  session = function(finish) return join(finish.outcome, tokens(finish.usage), money(finish.cost)) end,
-  turn = function(finish) return join(finish.outcome) end,
-  prompt = function(finish) return join(finish.stop_reason) end,
+  tool = function(finish, used) return join(refused(finish), count(finish.bytes, "bytes"), used) end,
+  mcp = function(finish, used) return join(refused(finish), used) end,
+  session = function(finish, used) return join(finish.outcome, used) end,
+  turn = function(finish, used) return join(finish.outcome, used) end,
+  prompt = function(finish, used) return join(finish.stop_reason, used) end,
 }
+
+-- The texts of a result that was captured: a string, or an array of blocks.
+local function result_of(content)
+  local result = type(content) == "table" and content.result
+  if type(result) ~= "table" then return plain(result) end
+  local texts = {}
+  for _, block in ipairs(result) do texts[#texts + 1] = type(block) == "table" and plain(block.text) or plain(block) end
+  return texts[1] and plain(table.concat(texts, " "))
+end
+
+-- The error of a node, or that of a tool's answer, if the record has its text; nil for none.
+local function error_of(node, finish)
+  if type(node.error) == "table" then
+    return ("! %s: %s"):format(plain(node.error.kind) or "?", plain(node.error.message) or "?")
+  end
+  local why = refused(finish) and (plain(finish.reason) or result_of(finish.content))
+  return why and why ~= "" and "! " .. why or nil
+end
 
 -- What a point says, by its type; all others say their name alone.
 local POINTS = {
@@ -97,15 +151,17 @@ function text.point(point)
   return (join((point.type:gsub("_", " ")), said):gsub("%c", " "))
 end
 
---- What a node of a tree says itself, on a line.
-function text.line(node)
+--- The line of a node of a tree; `parts` is the sum of what its parts used (nil: there are none), `used` that with its
+-- own, of text.used.
+function text.line(node, parts, used)
   if node.point then return text.point(node.point) end
-  local finish = node.finish
-  local ending = finish and ENDS[node.type] and ENDS[node.type](finish)
-  local err = type(node.error) == "table"
-    and ("! %s: %s"):format(plain(node.error.kind) or "?", plain(node.error.message) or "?")
+  local finish, ending = node.finish or {}, nil
+  if node.finish then
+    local words = spent(finish, parts, used)
+    ending = ENDS[node.type] and ENDS[node.type](finish, words) or words
+  end
   local line = join(node.type, node.name, node.open and "open" or duration(node.seconds))
-  return (join(line, ending and ending ~= "" and "· " .. ending, err):gsub("%c", " "))
+  return (join(line, ending and ending ~= "" and "· " .. ending, error_of(node, finish)):gsub("%c", " "))
 end
 
 local function time_of(entry) return math.type(entry.time) == "integer" and entry.time or 0 end
@@ -127,12 +183,31 @@ local function entries_of(node)
   return entries
 end
 
--- Yields the line of a node and those of all beneath it. Without recursion: a chain of parts may be as long as the log.
+-- What the parts of each node of a tree used, by its node, and what it used with them: two tables. Without recursion: a
+-- chain of parts may be as long as the log.
+local function sums_of(root)
+  local nodes, parts, used = { root }, {}, {}
+  for i = 1, math.huge do
+    local node = nodes[i]
+    if not node then break end
+    table.move(node.parts, 1, #node.parts, #nodes + 1, nodes)
+  end
+  for i = #nodes, 1, -1 do
+    local node = nodes[i]
+    parts[node] = text.sum()
+    for _, part in ipairs(node.parts) do text.add(parts[node], part, used[part]) end
+    used[node] = text.used(node, parts[node])
+  end
+  return parts, used
+end
+
+-- Yields the line of a node and those of all beneath it. Without recursion, too.
 local function walk(root)
+  local parts, used = sums_of(root)
   local waiting = { { node = root, before = "", beneath = "", depth = 0 } }
   while waiting[1] do
     local at = table.remove(waiting)
-    coroutine.yield(at.before .. text.line(at.node))
+    coroutine.yield(at.before .. text.line(at.node, parts[at.node], used[at.node]))
     local entries, beneath = entries_of(at.node), at.beneath
     for i = #entries, 1, -1 do
       local is_last, below = i == #entries, beneath

@@ -86,6 +86,10 @@ return [=[
     line(table, "begins", date(FIRST + s.at) + (s.up < 0 ? "" : ", +" + duration(s.at - trees.get(s.root).from)));
     if (s.first > 0) line(table, "first token", duration(s.first));
     fillUsage(table, fields.usage);
+    if (isTable(fields.usage) && !s.call && (s.sum.input !== s.input || s.sum.output !== s.output)) {
+      line(table, "with all parts", grouped(s.sum.input) + " tokens in, " + grouped(s.sum.output) + " out" +
+        (s.sum.cost ? ", " + money(s.sum.cost) : ""));
+    }
     if (typeof fields.cost === "number") line(table, "cost", words("cost", fields.cost));
     else if (s.call && s.ms !== undefined && s.input !== undefined) line(table, "cost", "unknown: no price", "odd");
     fill(table, Object.fromEntries(mainOf(fields).map((name) => [name, fields[name]])), "", new Set());

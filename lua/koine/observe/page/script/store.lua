@@ -31,7 +31,10 @@ return [=[
     s.call = s.kind === "model";
     s.depth = s.up < 0 ? 0 : spans[s.up].depth + 1;
     s.root = s.up < 0 ? i : spans[s.up].root;
-    if (s.up >= 0) spans[s.up].parts = true;
+    if (s.up >= 0) {
+      spans[s.up].parts = true;
+      if (s.call && spans[s.up].type === s.type) spans[s.up].outer = true;
+    }
     const tree = trees.get(s.root) || { from: s.at, to: s.at };
     tree.to = Math.max(tree.to, s.at + (s.ms || 0));
     tree.from = Math.min(tree.from, s.at);
@@ -42,19 +45,21 @@ return [=[
   for (const tree of trees.values()) tree.shown = (tree.to - tree.from) * (tree.open ? 1.05 : 1) || 1;
 
   // What a span used with all its parts: the sum of its calls, so that nothing counts twice; what it says itself where
-  // none of them is known, as of another program's agent.
+  // none of them is known, as of another program's agent. A call that asks others of its type does not count beside
+  // them. As koine trace counts in a terminal (cli/trace/text.lua).
   const SUMS = ["input", "cached", "output", "cost", "calls", "unpriced", "errors", "open", "retried", "missed"];
   const USED = ["input", "cached", "output", "cost"];
-  const sums = (s) => ({ input: s.call && s.input || 0, cached: s.call && s.cached || 0,
-    output: s.call && s.output || 0, cost: s.call && s.cost || 0, calls: s.call ? 1 : 0,
-    unpriced: s.call && s.cost === undefined && s.input !== undefined ? 1 : 0,
+  const counts = (s) => s.call && !s.outer;
+  const sums = (s) => ({ input: counts(s) && s.input || 0, cached: counts(s) && s.cached || 0,
+    output: counts(s) && s.output || 0, cost: counts(s) && s.cost || 0, calls: counts(s) ? 1 : 0,
+    unpriced: counts(s) && s.cost === undefined && s.input !== undefined ? 1 : 0,
     errors: s.failed ? 1 : 0, open: s.ms === undefined ? 1 : 0, retried: s.retries || 0,
     missed: s.miss === undefined ? 0 : 1 });
   const all = sums({ ms: 0 });
   for (let i = spans.length - 1; i >= 0; i--) {
     const s = spans[i], above = s.up < 0 ? all : spans[s.up].sum || (spans[s.up].sum = sums(spans[s.up]));
     s.sum = s.sum || sums(s);
-    if (!s.call && s.sum.input + s.sum.output === 0) for (const name of USED) s.sum[name] = s[name] || 0;
+    if (!counts(s) && s.sum.input + s.sum.output === 0) for (const name of USED) s.sum[name] = s[name] || 0;
     for (const name of SUMS) above[name] += s.sum[name];
   }
 
