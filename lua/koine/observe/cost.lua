@@ -27,7 +27,8 @@ local BY = {
 }
 
 local NAMES = check.list(check.one_of { "provider", "model", "agent", "tool", "day" })
-local OPTIONS = check.options { by = check.either("function of a call's end and start, or array of names", check.func, NAMES) }
+local OPTIONS = check.options {
+  by = check.either("function of a call's end and start, or array of names", check.func, NAMES) }
 
 local function new_row() return { calls = 0, failed = 0, retried = 0, unknown = 0 } end
 
@@ -98,7 +99,8 @@ local function cell(value)
   return math.type(value) == "float" and ("%.6f"):format(value) or tostring(value)
 end
 
-local COLUMNS = { "calls", "failed", "retried", "input_tokens", "output_tokens", "cache_read_tokens", "cost", "unknown" }
+local COLUMNS = { "calls", "failed", "retried", "input_tokens", "output_tokens", "cache_read_tokens", "cost",
+  "unknown" }
 
 -- A table of texts, each column as wide as its widest.
 local function aligned(lines)

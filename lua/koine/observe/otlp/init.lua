@@ -150,7 +150,8 @@ local function sender_of(options, signal, queue, names)
   local headers, secrets = headers_of(options.headers, compress)
   local url = options[signal .. "_endpoint"] or options.endpoint .. "/v1/" .. signal
   core.target { url = url, path = "", headers = headers, secrets = secrets, timeouts = {}, limits = {} } -- checks them
-  return new_sender { url = url, headers = headers, secrets = secrets, ca_file = options.ca_file, queue = queue, timeout = options.timeout, rejected = names.rejected,
+  return new_sender { url = url, headers = headers,
+    secrets = secrets, ca_file = options.ca_file, queue = queue, timeout = options.timeout, rejected = names.rejected,
     compress = compress, batch = signal == "traces" and options.batch or math.maxinteger,
     interval = signal == "traces" and options.interval or options.metrics_interval,
     head = ('{"%s":[{"resource":{"attributes":%s},"%s":[{"scope":%s,"%s":['):format(names.outer,
