@@ -229,8 +229,9 @@ describe("koine", function()
       refuses(2, "-o base_url and --base-url: only one of them",
         run { "ask", "-o", "base_url=http://127.0.0.1:1", "--base-url", bench.server.url, "Hm?" })
       refuses(2, "--base-url and -o base_url: only one of them", run_there { "ask", "-o", "base_url=x", "Hm?" })
+      refuses(2, "--base-url: given twice", run_there { "ask", "--base-url", "x", "Hm?" })
       refuses(2, "-o retry and --retries: only one of them", run { "models", "-o", "retry=false", "--retries", "1" })
-      refuses(2, "-o top_p and -o top_p: only one of them", run { "ask", "-o", "top_p=1", "-o", "top_p=0", "Hm?" })
+      refuses(2, "-o top_p: given twice", run { "ask", "-o", "top_p=1", "-o", "top_p=0", "Hm?" })
       assert.are.equal(0, #assert(bench.server:requests()))
     end)
 

@@ -79,12 +79,13 @@ end
 
 local function logs(command)
   command:argument("action", "list (default), or show ID."):args "?":choices { "list", "show" }
-  argument(command, "ID", "Of an exchange, or how it begins."):args "?"
+  argument(command, "ID", "Of an exchange, or how it begins."):args "?":convert(options.text "ID")
   option(command, "--log FILE", "The log (else KOINE_LOG, or that of the settings).")
   option(command, "-n --number N", "List so many, the last ones (10; 0: all)."):convert(options.integer("-n", 0))
   option(command, "-q --search TEXT", "Only exchanges whose question or answer holds this text.")
-  option(command, "-m --model TEXT", "Only those of models whose name holds this text.")
-  option(command, "--cid ID", "Only those of the conversation whose id begins so.")
+    :convert(options.text "-q")
+  option(command, "-m --model TEXT", "Only those of models whose name holds this text."):convert(options.text "-m")
+  option(command, "--cid ID", "Only those of the conversation whose id begins so."):convert(options.text "--cid")
   command:flag("--json", "Write all that was kept, a line of JSON each.")
   command:epilog [[
 Examples:
@@ -169,9 +170,10 @@ end
 
 local function trace(command)
   argument(command, "FILE", "A file that koine.observe.jsonl wrote.")
-  option(command, "-t --trace ID", "Only the trace whose id begins so.")
+  option(command, "-t --trace ID", "Only the trace whose id begins so."):convert(options.text "-t")
   command:mutex(
-    option(command, "--html PAGE", "Write a page to this file instead (-: the output): a waterfall of all spans."),
+    option(command, "--html PAGE", "Write a page to this file instead (-: the output): a waterfall of all spans.")
+      :convert(options.text "--html"),
     command:flag("--follow", "Write a line for each span when it ends, until Ctrl-C; the file may come later."))
   command:epilog "Examples: koine trace run.jsonl -t 0af76519; koine trace run.jsonl --html run.html"
 end

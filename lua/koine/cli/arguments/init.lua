@@ -50,6 +50,7 @@ local function check_given(given)
     local name = option[1]
     local called = option.flag or "-o " .. name
     if name == "model" then failure.fail(failure.WRONG_USE, "-o model: -m PROVIDER/MODEL chooses the model") end
+    if seen[name] == called then failure.fail(failure.WRONG_USE, "%s: given twice", called) end
     if seen[name] then failure.fail(failure.WRONG_USE, "%s and %s: only one of them", seen[name], called) end
     seen[name] = called
   end

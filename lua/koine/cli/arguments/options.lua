@@ -20,6 +20,14 @@ function options.integer(flag, min, max)
   end
 end
 
+--- A converter of words for the option `flag` that takes any but the empty one, which would fit all.
+function options.text(flag)
+  return function(word)
+    if word ~= "" then return word end
+    return nil, flag .. ": a text expected, got none"
+  end
+end
+
 --- The number of seconds that a word is, for --timeout; nil and why not.
 function options.seconds(word)
   local n = tonumber(word)
@@ -98,7 +106,8 @@ function options.talk(command)
       "Keep questions and answers in this file: .db, .sqlite or lines of JSON (else KOINE_LOG)."),
     command:flag("--no-log", "Keep nothing, whatever KOINE_LOG and the settings say."))
   command:mutex(command:flag("-c --continue", "Go on with the last conversation of the log."),
-    option(command, "--cid ID", "Go on with the conversation whose id begins so."))
+    option(command, "--cid ID", "Go on with the conversation whose id begins so.")
+      :convert(options.text "--cid"))
 end
 
 return options
