@@ -3,6 +3,7 @@
 -- `chunks` are pairs {milliseconds since the request, bytes}, which add up to the body.
 
 local core = require "koine.core"
+local is_credential = require("koine.data.text").is_credential
 local request = require "koine.testing.cassette.request"
 local secrets = require "koine.net.secrets"
 
@@ -86,6 +87,26 @@ function answer.kept(read, clean, named)
   return response
 end
 
+-- Whether a call ({headers, body}, with_secrets = whether it has some) is a question without credentials, which servers
+-- of OAuth are asked for their metadata.
+local function is_bare(call)
+  if call.with_secrets or (call.body or "") ~= "" then return false end
+  for name, value in next, call.headers do
+    if is_credential(name:lower(), value) then return false end
+  end
+  return true
+end
+
+-- Why a response to keep is no recording of a provider: none was reached, or it refused the credentials. Words; nil
+-- where it is one, or was left by its reader. `call`: see is_bare.
+local function failure(response, call)
+  if not response.status then return response.error and ("got no answer (%s)"):format(response.error.message) end
+  if response.error or response.status < 300 or is_bare(call) then return nil end
+  local err = core.answer_error("", { status = response.status, headers = {}, body = response.body or "" })
+  if err.kind ~= "auth" and err.kind ~= "permission" then return nil end
+  return ("was refused with status %d (%s)"):format(response.status, err.message)
+end
+
 local LEFT = { kind = "stream_truncated", code = "cassette_left", retryable = false,
   message = "the cassette ends here: the program that recorded this answer stopped reading" }
 
@@ -112,18 +133,23 @@ local function cut_at(spec, n)
   spec.pieces = spec.pieces and pieces
 end
 
+-- Makes all come so many seconds later, whatever the speed is.
+local function delay(spec, seconds)
+  local pieces = spec.pieces or (spec.body or "") ~= "" and { 0, #spec.body } or {}
+  local scale = spec.unwaited and 1 or spec.speed > 0 and 1 / spec.speed or 0
+  for i = 1, #pieces, 2 do pieces[i] = pieces[i] * scale + seconds end
+  spec.pieces, spec.after, spec.speed = pieces, (spec.after or 0) * scale + seconds, 1
+end
+
 -- Lays a fault over what is played.
 local function spoil(spec, fault)
-  if fault.delay_ms then
-    local pieces = spec.pieces or (spec.body or "") ~= "" and { 0, #spec.body } or {}
-    for i = 1, #pieces, 2 do pieces[i] = pieces[i] + fault.delay_ms / 1000 end
-    spec.pieces, spec.after = pieces, (spec.after or 0) + fault.delay_ms / 1000
-  end
+  local seconds = fault.delay_ms and fault.delay_ms / 1000
+  if seconds then delay(spec, seconds) end
   local n = fault.reset_after or fault.truncate_after or fault.stall_after or fault.end_after
   if not n then return end
   if n == 0 and not fault.end_after then spec.status, spec.headers = nil, nil end
   cut_at(spec, n)
-  spec.error, spec.after = nil, nil
+  spec.error, spec.after = nil, seconds
   if fault.stall_after then
     spec.after = math.huge
   elseif not fault.end_after then
@@ -132,9 +158,22 @@ local function spoil(spec, fault)
   end
 end
 
+-- Says which cassette plays this: in a header; where there is no head, in the error, whose words are no provider's.
+local function sign(spec, path, name)
+  if spec.status then
+    local headers = { ["koine-cassette"] = ("%s %s"):format(path, name):gsub("%c", "?") }
+    for header, value in next, spec.headers or {} do headers[header] = value end
+    spec.headers = headers
+  elseif spec.error then
+    local err = spec.error
+    spec.error = { kind = err.kind, code = err.code, retryable = err.retryable,
+      message = ("played by cassette %s (%s): %s"):format(path, name, err.message or "the connection broke") }
+  end
+end
+
 --- The core's recording that plays a response. `play`: {speed, unwaited, age = seconds since it was recorded (nil: not
--- known)}; `fault`: {delay_ms, reset_after,
--- truncate_after, stall_after, end_after}, bytes of the body, nil for none.
+-- known), path, name = "exchanges[1]"}; `fault`: {delay_ms, reset_after, truncate_after, stall_after, end_after}, bytes
+-- of the body, nil for none.
 function answer.played(response, play, fault)
   local spec = { status = response.status, headers = response.headers, speed = play.speed, unwaited = play.unwaited,
     body = response.body or response.body_base64 and core.base64_decode(response.body_base64) or nil }
@@ -151,7 +190,49 @@ function answer.played(response, play, fault)
   end
   if play.age and spec.body and secrets.is_exchange(spec.body) then postpone(spec, play.age) end
   if fault then spoil(spec, fault) end
+  sign(spec, play.path, play.name)
   return core.recording(spec)
+end
+
+-- The words for the first exchange that failed and that no equal one after it made good; nil for none. `failed`: the
+-- words by their place.
+local function first_failed(tape, exchanges, failed)
+  local well, words = {}, nil
+  for i = next(failed) and #exchanges or 0, 1, -1 do
+    local one = exchanges[i].request
+    local key = request.key(request.compared(one, tape.settings))
+    if not failed[i] then
+      well[key] = true
+    elseif not well[key] then
+      words = ("%s %s %s"):format(one.method, one.url, failed[i])
+    end
+  end
+  return words
+end
+
+--- The exchanges that a tape recorded (an array), without secrets; and words for the first that failed for good, see
+-- failure; nil for none. Adds the secrets that they name to `known`.
+function answer.exchanges(tape, known)
+  local read = {}
+  for _, entry in ipairs(tape.recorded) do
+    local one = entry.recording:read()
+    read[#read + 1] = one
+    request.kept(entry.call, {}, {}, {}, known)
+    secrets.hide_fields(one.body, known)
+  end
+  local list, failed, clean = {}, {}, answer.cleaner(known, tape.replace)
+  for i, entry in ipairs(tape.recorded) do
+    local response = answer.kept(read[i], clean, tape.named)
+    if response then
+      local exchange = { request = request.kept(entry.call, known, tape.replace, tape.named), response = response }
+      local words = failure(response, entry.call)
+      if secrets.is_exchange(read[i].body) then exchange.recorded = entry.time end
+      if tape.options.redact then tape.options.redact(exchange) end
+      list[#list + 1] = exchange
+      failed[#list] = words
+    end
+  end
+  return list, first_failed(tape, list, failed)
 end
 
 --- A function that cleans texts of an answer: of known credentials, of fields that hold some (which are added to

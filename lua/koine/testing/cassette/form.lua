@@ -91,8 +91,8 @@ local function of_response(response, path)
   if response.error ~= nil then
     problem = of_object(response.error, path .. ".error", FAILURE, { "kind" })
     if problem then return problem end
-  elseif response.status == nil then
-    return expected(path, "status, or error")
+  elseif response.status == nil and not response.left then
+    return expected(path, "status, error or left")
   end
   if response.chunks == nil then return nil end
   local body = response.body or response.body_base64 and core.base64_decode(response.body_base64) or ""

@@ -42,6 +42,7 @@ local OPTIONS = check.options { mode = check.one_of { "replay", "auto", "extend"
   allow = check.default(TEXTS, function() return {} end), speed = check.default(check.number(0), 0) }
 local FAULT = check.record { delay_ms = check.number(0), reset_after = check.integer(0),
   truncate_after = check.integer(0), stall_after = check.integer(0), end_after = check.integer(0) }
+local ENDINGS = { "reset_after", "truncate_after", "stall_after", "end_after" } -- a fault may have one of them
 
 -- Opening ------------------------------------------------------------------------------------------------------------
 
@@ -62,24 +63,6 @@ local function index(self)
     local list = self.by_key[key] or {}
     self.by_key[key], list[#list + 1] = list, i
   end
-end
-
-local function pairs_of(replace)
-  local list = {}
-  for text, by in next, replace do
-    if text ~= "" then list[#list + 1] = { text, by } end
-  end
-  table.sort(list, function(a, b) return #a[1] > #b[1] or #a[1] == #b[1] and a[1] < b[1] end)
-  return list
-end
-
--- The paths among `replace`, the other way: what stands there is put back.
-local function paths_back(replace)
-  local back = {}
-  for text, by in next, replace do
-    if text:find "^/" and by:find "^/" then back[by] = text end
-  end
-  return pairs_of(back)
 end
 
 local function set_of(names)
@@ -116,7 +99,7 @@ end
 --- Opens the cassette of a file (path: string); never fails: what is wrong with the file, every request and `finish`
 -- say. Options, of which all may be missing:
 --   mode      "replay", "auto" (default), "extend", "record", "live"; the variable KOINE_CASSETTE wins, and where CI is
---             set the mode is "replay" without it
+--             set (and not "", "0" or "false") the mode is "replay" without it
 --   match     {host = false}: the host is not compared; or function(request, recorded) → whether they match
 --   ignore    array of dotted paths of JSON bodies that are not compared
 --   repeats   true: the last of equal requests is played again and again
@@ -131,8 +114,9 @@ function cassette.open(path, options)
   local kept = OPTIONS(options == nil and {} or options)
   local self = setmetatable({ path = path, options = kept, mode = mode.chosen(kept.mode), known = {}, recorded = {},
     refuse = refuse, secrets_with = secrets_with,
-    recorded_programs = {}, lines_size = 0, started = {}, faults = {}, replace = pairs_of(kept.replace),
-    restore = paths_back(kept.replace), named = set_of(kept.headers), passed = 0, latest = false,
+    recorded_programs = {}, starts = {}, lines_size = 0, started = {}, faults = {}, passed = 0, latest = false,
+    replace = request.replacements(kept.replace), restore = request.restorations(kept.replace),
+    named = set_of(kept.headers),
     settings = { ignore = kept.ignore, host = type(kept.match) ~= "table" or kept.match.host } }, metatable)
   local found, words
   if self.mode ~= "live" then found, words = file.read(path) end
@@ -197,8 +181,8 @@ local function play(self, i)
   self.passed = self.passed + (self.latest and self.latest:reached() or 0)
   local exchange = self.tape.exchanges[i]
   local age = math.type(exchange.recorded) == "integer" and os.time() - exchange.recorded or nil
-  self.latest = answer.played(exchange.response, { speed = self.options.speed, unwaited = self.unwaited, age = age },
-    self.faults[i])
+  self.latest = answer.played(exchange.response, { speed = self.options.speed, unwaited = self.unwaited, age = age,
+    path = self.path, name = ("exchanges[%d]"):format(i) }, self.faults[i])
   return self.latest
 end
 
@@ -208,7 +192,8 @@ local function note(self, call)
   local recording, headers = core.recording(), {}
   for name, value in next, call.headers or {} do headers[name] = value end
   self.recorded[#self.recorded + 1] = { recording = recording, time = os.time(),
-    call = { method = call.method, url = call.url, headers = headers, body = call.body } }
+    call = { method = call.method, url = call.url, headers = headers, body = call.body,
+      with_secrets = #(call.secrets or {}) > 0 } }
   return recording
 end
 
@@ -231,20 +216,37 @@ function methods:program(call, start)
   local err = self.failure or self.ended and failure(self, "it was closed")
   if err then return nil, err end
   if self.plays then
-    local program, words = programs.play(self, call)
-    if program then return program end
-    if not self.records then return nil, refuse(self, words) end
+    local program, problem = programs.play(self, call)
+    if program or problem then return program, problem end
   end
   if not self.records then return start() end
   return programs.record(self, call, start)
 end
 
---- Lays a fault over the answer of exchange number i (integer): {delay_ms, and one of reset_after, truncate_after,
--- stall_after, end_after = bytes of the body}; 0 bytes is before the head, but for end_after. nil takes it away. Raises
--- an ArgumentError.
+-- A fault as it is kept: delay_ms, one of ENDINGS, or both.
+local function checked_fault(fault)
+  local kept, names = FAULT(fault, "fault"), {}
+  for _, name in ipairs(ENDINGS) do
+    if kept[name] then names[#names + 1] = name end
+  end
+  if #names > 1 or next(kept) == nil then
+    core.raise_argument("fault", "delay_ms, one of " .. table.concat(ENDINGS, ", ") .. ", or delay_ms and one of them",
+      names[1] and table.concat(names, " and ") or "an empty table")
+  end
+  return kept
+end
+
+--- Lays a fault over the answer of exchange number i (integer), each time that it is played: {delay_ms, one of
+-- reset_after, truncate_after, stall_after, end_after = bytes of the body}, or one of both; 0 bytes is before the head,
+-- but for end_after. The delay is waited at every speed. nil takes the fault away. Raises an ArgumentError, also where
+-- nothing is played.
 function methods:fault(i, fault)
-  check.integer(1, math.max(1, #self.tape.exchanges))(i, "i")
-  self.faults[i] = fault ~= nil and FAULT(fault, "fault") or nil
+  local count = #self.tape.exchanges
+  if fault ~= nil and not self.plays then
+    core.raise_argument("fault", "a cassette that plays", ("one in the mode %s that plays nothing"):format(self.mode))
+  end
+  check.integer(1, self.failure and math.maxinteger or math.max(1, count))(i, "i")
+  self.faults[i] = fault ~= nil and checked_fault(fault) or nil
 end
 
 --- The number of recorded exchanges.
@@ -269,28 +271,6 @@ end
 
 -- Writing ------------------------------------------------------------------------------------------------------------
 
--- The exchanges that were recorded, without secrets; adds those that they name to `known`.
-local function exchanges_of(self, known)
-  local read = {}
-  for _, entry in ipairs(self.recorded) do
-    local one = entry.recording:read()
-    read[#read + 1] = one
-    request.kept(entry.call, {}, {}, {}, known)
-    secrets.hide_fields(one.body, known)
-  end
-  local list, clean = {}, answer.cleaner(known, self.replace)
-  for i, entry in ipairs(self.recorded) do
-    local response = answer.kept(read[i], clean, self.named)
-    if response then
-      local exchange = { request = request.kept(entry.call, known, self.replace, self.named), response = response }
-      if secrets.is_exchange(read[i].body) then exchange.recorded = entry.time end
-      if self.options.redact then self.options.redact(exchange) end
-      list[#list + 1] = exchange
-    end
-  end
-  return list
-end
-
 -- What the recorded is added to: of mode extend the file as it is now, which another cassette may have added to; nil,
 -- err where it cannot be used any more.
 local function base_of(self)
@@ -304,7 +284,12 @@ end
 local function write(self)
   local known = joined(self.known)
   programs.find_secrets(self, known)
-  local new, talks = exchanges_of(self, known), programs.kept(self, known)
+  local new, failed = answer.exchanges(self, known)
+  local talks, words = programs.kept(self, known), failed or programs.failed(self)
+  if words and self.mode ~= "record" then
+    return nil, failure(self, ("not written: %s; every later run would get that (put it right and run again; "
+      .. "KOINE_CASSETTE=record keeps it)"):format(words))
+  end
   if #new == 0 and #talks == 0 then
     if self.mode == "extend" then return true end
     return nil, failure(self, "nothing was recorded")
@@ -315,8 +300,11 @@ local function write(self)
   for name, value in next, base do tape[name] = value end
   tape.exchanges = core.array(joined(base.exchanges, new))
   if #talks > 0 then tape.programs = core.array(joined(base.programs or {}, talks)) end
-  local path, words = scan.tape(tape, known, self.options.allow)
-  if path then return nil, failure(self, ("not written: %s holds %s"):format(path, words), "secret") end
+  local path, held = scan.tape(tape, known, self.options.allow)
+  if path then
+    return nil, failure(self, ("not written: %s holds %s (the option redact changes it%s)"):format(path, held,
+      held:find "^what looks" and ", allow keeps what is none" or ""), "secret")
+  end
   return file.write(self.path, tape)
 end
 
@@ -354,7 +342,8 @@ local function settle(self)
 end
 
 --- Ends the cassette: true; nil, err where a request was not on the tape, an exchange was not played (modes replay and
--- auto), nothing was recorded, or the file cannot be written: the old one then stays. An answer that is still read is
+-- auto), nothing was recorded, what was recorded is no answer (modes auto and extend: nothing was reached, or the
+-- credentials were refused), or the file cannot be written: the old one then stays. An answer that is still read is
 -- kept as far as it came. The same result every time.
 function methods:finish()
   if not self.finished then
@@ -368,6 +357,7 @@ end
 --- Ends the cassette without writing anything. Any number of times.
 function methods:close() self.ended = true end
 
+check.colons(methods, metatable, "cassette")
 metatable.__close = methods.close
 
 --- "koine.cassette (replay, PATH)".

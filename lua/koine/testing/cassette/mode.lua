@@ -6,8 +6,8 @@ local mode = {}
 
 local WORDS = { replay = true, auto = true, extend = true, record = true, live = true }
 
---- The mode that holds: KOINE_CASSETTE, else "replay" where CI is set, else what the caller says (nil: "auto"). Raises
--- an ArgumentError for a variable that names no mode.
+--- The mode that holds: KOINE_CASSETTE, else "replay" where CI is set and not "", "0" or "false", else what the caller
+-- says (nil: "auto"). Raises an ArgumentError for a variable that names no mode.
 function mode.chosen(given)
   local variable = os.getenv "KOINE_CASSETTE"
   if variable and variable ~= "" then

@@ -6,6 +6,7 @@
 -- each as soon as all of ours were said that had been said before it. After a line that is not on the tape all fails.
 
 local core = require "koine.core"
+local cut = require("koine.data.text").cut
 local defer = require "koine.task.defer"
 local difference = require "koine.testing.cassette.difference"
 local errors = require "koine.data.errors"
@@ -18,6 +19,7 @@ local programs = {}
 
 local LINES_MAX = 64 << 20 -- bytes of all lines that a tape keeps: a program may say anything
 local LOG_MAX = 64 << 10   -- bytes of standard error that a result shows
+local ARGS_MAX = 100       -- bytes of a program's arguments that an error shows
 
 local function milliseconds(seconds) return math.floor(seconds * 1000 + 0.5) end
 
@@ -81,6 +83,7 @@ function programs.record(tape, call, start)
     note(self, "logged", line)
     if call.on_stderr then call.on_stderr(line) end
   end)
+  table.insert(tape.starts, { argv = self.argv, recorded = program and self, err = err })
   if not program then return nil, err end
   self.program = program
   table.insert(tape.recorded_programs, self)
@@ -131,6 +134,35 @@ function programs.kept(tape, known)
   return list
 end
 
+-- What a start of a program failed with, in words; nil where the program said something.
+local function failure_of(start)
+  local one = start.recorded
+  if not one then return ("could not be started (%s)"):format(errors.words(start.err)) end
+  for _, line in ipairs(one.noted) do
+    if line.came then return nil end
+  end
+  local result = one.over and one.program.ended and one.program.ended.result
+  if not result then return "said nothing" end
+  return ("said nothing and ended (%s)"):format(result.code and "exit code " .. result.code
+    or "signal " .. tostring(result.signal))
+end
+
+--- The words for a program that could not be started, or never said a line, and where no later start of its command
+-- line went better; nil for none.
+function programs.failed(tape)
+  local well, found = {}, nil
+  for i = #tape.starts, 1, -1 do
+    local start = tape.starts[i]
+    local key, words = table.concat(start.argv, "\0"), failure_of(start)
+    if not words then
+      well[key] = true
+    elseif not well[key] then
+      found = ("the program %s %s"):format(start.argv[1], words)
+    end
+  end
+  return found
+end
+
 -- Playing ------------------------------------------------------------------------------------------------------------
 
 local played = {}
@@ -159,6 +191,12 @@ local function index(self)
   return list
 end
 
+-- What to do about words that say what is not on the tape.
+local function advice(tape)
+  return tape.records and " (what is played cannot be extended: KOINE_CASSETTE=record records all anew)"
+    or " (delete the file, or KOINE_CASSETTE=record records anew)"
+end
+
 -- The error of a line that is not on the tape, or was played.
 local function unknown(self, compared)
   local what, candidates = ("no recording of %s in %s"):format(compared.method, self.name), {}
@@ -168,13 +206,15 @@ local function unknown(self, compared)
       candidates[#candidates + 1] = { name = ("%s.lines[%d]"):format(self.name, i), compared = one.compared }
     end
   end
-  if not candidates[1] then return self.tape:refuse(what .. " is left: all lines were played") end
+  if not candidates[1] then
+    return self.tape:refuse(what .. " is left: all lines were played" .. advice(self.tape))
+  end
   what = what .. ": " .. difference.words(candidates, compared)
   local at = self.at
   while self.said[at] do at = at + 1 end
   local awaited = self.ours[at]
   if awaited then what = ("%s; the next to say is lines[%d] %s"):format(what, at, awaited.compared.method) end
-  return self.tape:refuse(what)
+  return self.tape:refuse(what .. advice(self.tape))
 end
 
 -- Takes a line of ours: nil, or the error.
@@ -250,8 +290,9 @@ function played:line()
   end
 end
 
--- How it ended, as koine.process.run says it.
+-- How it ended, as koine.process.run says it; nil after a line that is not on the tape: nobody knows.
 local function result_of(self)
+  if self.err then return nil end
   local ended = self.program.ended or {}
   return { code = ended.code or not ended.signal and 0 or nil, signal = ended.signal, stdout = "", stderr = self.log,
     timed_out = false, dropped = { stdout = 0, stderr = 0 } }
@@ -259,7 +300,10 @@ end
 
 function played.stop() end
 
-function played:result() return self.ended and self.ended.result or result_of(self) end
+function played:result()
+  if self.ended then return self.ended.result end
+  return result_of(self)
+end
 
 function played:hide(secret) table.insert(self.known, secret) end
 
@@ -279,30 +323,41 @@ function played:close()
   end
 end
 
--- The next recorded program with that command line, which was not played: its place, or nil.
+-- The next recorded program with that command line, which was not played: its place. nil where there is none; and,
+-- where one of them was played, that one: first of all one that failed.
 local function find(tape, argv)
-  local key = core.encode(argv)
+  local key, place, played_one = core.encode(argv), nil, nil
   for i, one in ipairs(tape.tape.programs or {}) do
-    if not tape.started[i] and core.encode { command = one.command, args = core.array(one.args or {}) } == key then
-      return i
+    if core.encode { command = one.command, args = core.array(one.args or {}) } == key then
+      local started = tape.started[i]
+      if started and started.err then return nil, started end
+      place, played_one = place or not started and i or nil, started or played_one
     end
   end
+  return place, played_one
+end
+
+-- The error of a program that is not on the tape. `equal`: one with its command line that was played, or nil.
+local function unknown_program(tape, argv, equal)
+  local args, was_cut = cut(core.encode(argv.args), ARGS_MAX)
+  local what, names = ("no recording of program %s %s"):format(argv.command, was_cut and args .. "…" or args), {}
+  for place, one in ipairs(tape.tape.programs or {}) do
+    if not tape.started[place] then names[#names + 1] = ("programs[%d] %s"):format(place, one.command) end
+  end
+  local others = names[1] and "left is " .. names[1] or "it has no other programs"
+  what = what .. (equal and " is left: all equal ones were played" or ": " .. others)
+  return tape:refuse(what .. advice(tape))
 end
 
 --- The recorded program for a call: an object to talk to, as koine.process.open makes them; nil, err where there is
--- none.
+-- none, and for a command line where a line was not on the tape: that error again. nil where it may be recorded.
 function programs.play(tape, call)
   local known = tape:secrets_with(call.secrets)
   local argv = kept_argv(call.argv, known, tape.replace)
-  local i = find(tape, argv)
-  if not i then
-    local names = {}
-    for place, one in ipairs(tape.tape.programs or {}) do
-      if not tape.started[place] then names[#names + 1] = ("programs[%d] %s"):format(place, one.command) end
-    end
-    return nil, ("no recording of program %s %s: %s"):format(argv.command, core.encode(argv.args),
-      names[1] and "left is " .. names[1] or "it has no other programs")
-  end
+  local i, equal = find(tape, argv)
+  if not i and equal and equal.err then return nil, equal.err end
+  if not i and tape.records then return nil end
+  if not i then return nil, unknown_program(tape, argv, equal) end
   local program = tape.tape.programs[i]
   local self = setmetatable({ tape = tape, program = program, name = ("programs[%d]"):format(i), lines = program.lines,
     known = known, on_stderr = call.on_stderr or false, said = {}, ids = {}, tokens = {}, back = {}, at = 1,

@@ -30,7 +30,26 @@ function request.substituted(text, replace)
   return text
 end
 
---- The same of all strings of a JSON value but names: a copy.
+--- `replace` as `substituted` takes it, of {[text] = what stands there}: longer texts come first.
+function request.replacements(replace)
+  local list = {}
+  for text, by in next, replace do
+    if text ~= "" then list[#list + 1] = { text, by } end
+  end
+  table.sort(list, function(a, b) return #a[1] > #b[1] or #a[1] == #b[1] and a[1] < b[1] end)
+  return list
+end
+
+--- The paths among {[text] = what stands there}, the other way: what stands there is put back.
+function request.restorations(replace)
+  local back = {}
+  for text, by in next, replace do
+    if text:find "^/" and by:find "^/" then back[by] = text end
+  end
+  return request.replacements(back)
+end
+
+--- What `substituted` does, of all strings of a JSON value but names: a copy.
 function request.substituted_value(value, replace)
   if type(value) == "string" then return request.substituted(value, replace) end
   if type(value) ~= "table" then return value end

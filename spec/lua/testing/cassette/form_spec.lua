@@ -63,7 +63,8 @@ describe("a cassette that was edited", function()
       local message = judge(tape)
       assert.is_truthy(message:find(path .. ": ", 1, true), path .. " → " .. message)
     end
-    for path, words in pairs { ["exchanges[1].response.status"] = "exchanges[1].response: status, or error expected",
+    for path, words in pairs {
+      ["exchanges[1].response.status"] = "exchanges[1].response: status, error or left expected",
       ["programs[1].lines[2].came"] = "programs[1].lines[2]: one of sent, came and logged expected" } do
       local tape = whole()
       local inner, name = place(tape, path)

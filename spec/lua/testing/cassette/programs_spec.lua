@@ -114,6 +114,52 @@ describe("an MCP server that is a program", function()
     assert.are.equal(1, starts())
   end)
 
+  it("fails for a line that it never heard in the mode extend, too, and is started in no mode", function()
+    assert(talk("record", function(client) weather(client, "Rome") end))
+    local old = kit.text()
+    for mode, words in pairs { extend = "(what is played cannot be extended: KOINE_CASSETTE=record records all anew)",
+      auto = "(delete the file, or KOINE_CASSETTE=record records anew)" } do
+      local ok, err = talk(mode, function(client)
+        for _ = 1, 2 do -- the second call starts the program again
+          local _, failure = client:call("weather", { city = "Oslo" })
+          assert.are.equal("cassette", failure.code)
+          for _, part in ipairs { "no recording of tools/call in programs[1]: nearest is programs[1].lines[", words } do
+            assert.is_truthy(failure.message:find(part, 1, true), failure.message)
+          end
+          assert.is_nil(failure.message:find("exit code", 1, true), failure.message)
+        end
+      end)
+      assert.is_nil(ok)
+      assert.is_truthy(err.message:find(words, 1, true), err.message)
+      assert.are.same({ 1, old }, { starts(), kit.text() })
+    end
+    local _, err = talk("extend", function(client)
+      weather(client, "Rome")
+      assert.is_nil((client:call("weather", { city = "Rome" })))
+    end)
+    assert.is_truthy(err.message:find("is left: all lines were played (what is played", 1, true), err.message)
+    assert.are.equal(1, starts())
+  end)
+
+  it("is recorded once more in the mode extend where all equal ones were played", function()
+    assert(talk("record", function(client) weather(client, "Rome") end))
+    local function twice(client, tape)
+      weather(client, "Rome")
+      local other <close> = assert(connect(tape))
+      weather(other, "Oslo")
+      other:close()
+    end
+    assert(talk("extend", twice))
+    assert.are.same({ 2, 2 }, { starts(), #kit.read().programs })
+    assert(talk("replay", twice))
+    local tape <close> = kit.open { mode = "replay" }
+    for _ = 1, 2 do assert(connect(tape)):close() end
+    local _, err = connect(tape)
+    assert.is_truthy(err.message:find("is left: all equal ones were played (delete the file, or KOINE_CASSETTE=record",
+      1, true), err.message)
+    assert.are.equal(2, starts())
+  end)
+
   it("is found by its command line", function()
     assert(talk("record", function() end))
     local tape <close> = kit.open { mode = "replay" }

@@ -31,7 +31,7 @@ describe("what a cassette keeps", function()
   it("has no key of an adapter, in whatever form", function()
     kit.serve({ served.answer(401, core.encode { type = "error", error = { type = "authentication_error",
       message = "invalid key " .. kit.KEY .. " and " .. kit.KEY:gsub("-", "\\u002d") } }) }, function(url)
-      local tape = kit.open()
+      local tape = kit.open { mode = "record" }
       assert.is_nil((kit.claude(tape, { base_url = url }):chat("my key is " .. kit.KEY)))
       assert(tape:finish())
     end)
