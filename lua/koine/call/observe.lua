@@ -25,6 +25,7 @@ end
 -- What the last URL of each kind gave: mostly the next one is the same.
 local server = { url = nil, address = nil, port = nil }
 local shown = { url = nil, text = nil }
+local latest_secrets -- the credentials of the last attempt, an array: that of the next one is mostly the same
 
 -- {address, port} of a URL; nil for none.
 local function server_of(url)
@@ -137,7 +138,10 @@ function observe.attempt(call, outgoing, since)
   local number = last and #entries + 1 or 1
   local fields = { number = number, url = show(outgoing.url), waited = last and last.waited,
     v = 1, type = "attempt", phase = "start", trace = "", id = "", parent = "", time = 0 } -- room for what is set next
-  if span.hook.content then capture.know(outgoing.secrets) end
+  if outgoing.secrets ~= latest_secrets then
+    latest_secrets = outgoing.secrets
+    capture.know(latest_secrets)
+  end
   if not call.shares_span then
     call.attempts_begun = number
     return span:begin_attempt(fields, since)

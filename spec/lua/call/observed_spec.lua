@@ -220,8 +220,10 @@ describe("an observed chat", function()
     local observer, records = observed.keep { content = true,
       redact = function(words) return (words:gsub("%d%d%d", "###")) end }
     local look = koine.tool { name = "look", description = "Looks.", run = function() return "found " .. KEY end }
-    local agent = koine.agent { adapter = adapter(server, observer), tools = { look }, observer = observer }
-    assert(agent:run("My key is " .. KEY))
+    local agent = koine.agent { adapter = adapter(server, function() end), tools = { look }, observer = observer }
+    assert(agent:run("Go on."))
+    assert(server:script { { content = "Done." } })
+    assert(adapter(server, observer):chat("My key is " .. KEY))
     local all = core.encode(records)
     for i = 1, #KEY - 11 do assert.is_nil(all:find(KEY:sub(i, i + 11), 1, true)) end
     assert.are.equal("found [redacted]", observed.of(records, "tool", "end")[1].content.result)
