@@ -11,8 +11,8 @@ local KNOWN_MAX = 64 -- credentials
 local DEPTH_MAX = 64 -- levels of tables
 local MEMBERS_MAX = 200000 -- of all tables of a copy
 
--- Credentials of the observed calls of this Lua state, the latest ones: what one call sends may come back from a tool, or
--- go out with another call.
+-- Credentials of the observed calls of this Lua state, the latest ones: what one call sends may come back from a tool,
+-- or go out with another call.
 local known, places, newest = {}, {}, 0
 
 --- Has credentials (array of strings, nil: none) redacted in whatever is captured from now on.

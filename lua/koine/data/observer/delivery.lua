@@ -54,8 +54,8 @@ local function drain(hook)
   hook.draining, hook.behind = false, false
 end
 
---- Goes on where hook.run did not return true for a record (`word`, `problem`), or others wait. A record that comes from
--- inside the observer waits until that has returned.
+--- Goes on where hook.run did not return true for a record (`word`, `problem`), or others wait. A record that comes
+-- from inside the observer waits until that has returned.
 function delivery.go_on(hook, record, word, problem)
   if word == "busy" then
     hook.waiting[#hook.waiting + 1], hook.behind = record, true

@@ -110,7 +110,8 @@ local PLAIN = { string = true, number = true, boolean = true }
 
 -- Whether JSON has the value and what is in it; `seen` is the set of the tables that were looked at.
 local function is_plain(value, seen)
-  if type(value) ~= "table" or seen[value] then return PLAIN[type(value)] or value == core.null or seen[value] ~= nil end
+  if type(value) ~= "table" then return PLAIN[type(value)] or value == core.null end
+  if seen[value] then return true end
   seen[value] = true
   local is_list = check.is_list(value)
   for name, member in next, value do
@@ -178,9 +179,9 @@ function observer.fan(hooks) return complete(require "koine.data.observer.fan"(h
 local methods = {}
 
 -- Makes `record`, the fields of a record (table), the whole record, and hands it to the observer. `within`: the context
--- or span of its parent, nil for none. `span`: the one that begins or ends, or whose attempt does; nil for a point. That
--- is noted when the record is whole: what fails before, for want of memory say, leaves the end to be told later, and an
--- end that the observer's own clock told is not told again.
+-- or span of its parent, nil for none. `span`: the one that begins or ends, or whose attempt does; nil for a point.
+-- That is noted when the record is whole: what fails before, for want of memory say, leaves the end to be told later,
+-- and an end that the observer's own clock told is not told again.
 local function deliver(hook, record, phase, type, trace, id, within, span)
   record.v = 1 -- one statement each: it costs half
   record.type = type
