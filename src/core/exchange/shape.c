@@ -68,7 +68,7 @@ static const char *read_gap(int kind, const char *p, const char *end, struct are
   }
 }
 
-/* 1 where the record has the shape, with what fills it; else 0. */
+/* 1 where the record, which has data, has the shape, with what fills it; else 0. */
 static int fits(const struct shape *s, const struct record *r, struct arena *a, struct filling *f) {
   const char *want = s->bytes.p + s->name, *p = r->data.p, *end = p + r->data.n;
   size_t at = 0, n = s->bytes.n - s->name;
@@ -164,7 +164,7 @@ static void make(struct shape *s, const struct codec *codec, const struct record
   struct str text = said->text;
   struct span v[SHAPE_GAPS];
   int n = 0;
-  if (s->unused >= UNUSED_MAX || r->data.n > DATA_MAX || r->joined || r->unclosed || r->fault) return;
+  if (s->unused >= UNUSED_MAX || r->data.n == 0 || r->data.n > DATA_MAX || r->joined || r->unclosed || r->fault) return;
   if (!lies_in(text, r->data) || text.p[-1] != '"' || text.p[text.n] != '"') return;
   add_span(v, &n, GAP_TEXT, (size_t)(text.p - r->data.p), (size_t)(text.p - r->data.p) + text.n);
   add_blanks(v, &n, r->data);
@@ -204,7 +204,7 @@ int shape_parse(struct shape *s, const struct codec *codec, void *state, struct 
   _Static_assert(SAID_COUNTS == 3, "each count begins as -1, which is none");
   struct filling f = { .counts = { -1, -1, -1 } };
   if (codec->parse_text == NULL) return codec->parse_record(state, r, out, e);
-  if (s->gap_count == 0 || r->joined || r->unclosed || r->fault || !str_is(r->name, s->bytes.p, s->name) ||
+  if (s->gap_count == 0 || r->data.n == 0 || r->joined || r->unclosed || r->fault || !str_is(r->name, s->bytes.p, s->name) ||
       !fits(s, r, p->a, &f)) return parse(s, codec, state, p, r, out, e);
   s->unused = 0;
   if (p->events != NULL) ++*p->events;
