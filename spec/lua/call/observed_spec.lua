@@ -90,6 +90,29 @@ describe("an observed chat", function()
     end
   end)
 
+  it("fails where it, or its adapter, is closed by who is told that an attempt begins", function()
+    for _, how in ipairs { "stream", "adapter" } do
+      local server <close> = start { { error = { status = 429, headers = { ["retry-after-ms"] = "1" } } } }
+      local records, claude, stream = {}, nil, nil
+      claude = adapter(server, function(record)
+        records[#records + 1] = record
+        if record.number == 2 then (how == "stream" and stream or claude):close() end
+      end)
+      stream = assert(claude:open "Hi.")
+      local _, err = stream:next()
+      assert.are.same({ "cancelled", ("the %s was closed"):format(how) }, { err.kind, err.message })
+      assert.are.equal("cancelled", select(2, stream:response()).kind)
+      observed.check(records)
+      assert.are.equal("chat end", observed.lines(records)[#records])
+    end
+    local server <close> = start {}
+    local claude
+    claude = adapter(server, function(record)
+      if record.type == "attempt" then claude:close() end
+    end)
+    assert.are.equal("cancelled", select(2, claude:chat "Hi.").kind)
+  end)
+
   it("tells the error that ends it", function()
     local server <close> = start { { error = { status = 400 } } }
     local observer, records = observed.keep()

@@ -228,6 +228,11 @@ function attempt.start(call, stream, failed)
     if not ready and not err.retryable then return nil, err end
     if ready and call.span then require("koine.call.observe").attempt(call, outgoing) end
     call.watch = ready and outgoing.watch
+    gone = ready and attempt.closed(call) -- by who was told
+    if gone then
+      if call.watch then call.watch:finish(gone) end
+      return nil, gone
+    end
     if ready and stream then
       ready, err = stream:restart(outgoing)
     elseif ready then
