@@ -32,6 +32,13 @@ local OPTIONS = check.options {
 
 local function new_row() return { calls = 0, failed = 0, retried = 0, unknown = 0 } end
 
+-- Whether a call without usage may have used tokens: an attempt was made, and the provider did not refuse it.
+local function was_left(record)
+  local err = record.error
+  if not err or (record.attempts or 1) == 0 then return false end
+  return err.kind ~= "connect" and err.code ~= "connect" and (err.status_code or 0) < 300
+end
+
 local function add(row, record)
   local usage = record.usage or {}
   row.calls = row.calls + 1
@@ -41,7 +48,7 @@ local function add(row, record)
     if usage[bucket] then row[bucket] = (row[bucket] or 0) + usage[bucket] end
   end
   if record.cost then row.cost = (row.cost or 0) + record.cost
-  elseif record.usage or record.first_delta then row.unknown = row.unknown + 1 end -- or left before the provider said
+  elseif record.usage or was_left(record) then row.unknown = row.unknown + 1 end
 end
 
 -- The values that a call is counted under, by name.

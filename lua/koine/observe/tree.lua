@@ -40,16 +40,16 @@ local function take(nodes, record, place)
 end
 
 -- Whether the ancestors of a node end at a root: records of a damaged file may go round in a circle. `sound` has the
--- nodes of which that is known.
+-- nodes of which is known whether they do.
 local function reaches_root(nodes, node, sound)
   local path, above = {}, node
-  while above and not sound[above] do
-    path[#path + 1] = above
-    if #path > #nodes then return false end
+  while above and sound[above] == nil do
+    path[#path + 1], sound[above] = above, false -- met again, it is in a circle
     above = above.parent and nodes[above.parent]
   end
-  for _, one in ipairs(path) do sound[one] = true end
-  return true
+  local reaches = not above or sound[above]
+  for _, one in ipairs(path) do sound[one] = reaches end
+  return reaches
 end
 
 local function chats_of(nodes)

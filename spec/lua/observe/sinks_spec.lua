@@ -201,6 +201,20 @@ describe("koine.observe.cost", function()
     assert.is_false((pcall(observe.cost, { by = { "month" } })))
   end)
 
+  it("counts as unknown what may have used tokens that nobody said", function()
+    for _, case in ipairs {
+      { 1, { kind = "timeout", code = "total" }, 1 }, { 1, { kind = "stream_truncated", status_code = 200 }, 1 },
+      { 1, { kind = "cancelled" }, nil }, { 0, { kind = "cancelled" }, 0 }, { 0, { kind = "connect" }, 1 },
+      { 0, { kind = "timeout", code = "connect" }, 1 }, { 0, { kind = "auth", status_code = 401 }, 1 },
+      { 0, { kind = "server", status_code = 529 }, 2 },
+    } do
+      local cost = observe.cost()
+      cost:record { v = 1, type = "chat", phase = "end", trace = "a", id = "b", time = 1, seconds = 1, error = case[2],
+        attempts = case[3] }
+      assert.are.equal(case[1], cost:total().unknown)
+    end
+  end)
+
   it("equals the sum of what the Responses say", function()
     local server <close> = assert(koine.testing.start { script = { { content = "one" }, { content = "two" },
       { content = "three" } } })

@@ -129,7 +129,9 @@ local function headers_of(given, compress)
   local headers, secrets = {}, {}
   for name, text in next, given do
     headers[name:lower()] = text
-    if #text >= SECRET_MIN and #secrets < SECRETS_MAX then secrets[#secrets + 1] = text end
+    for _, secret in ipairs { text, text:match "^%a+ +(.+)$" } do -- "Bearer KEY"
+      if #secret >= SECRET_MIN and #secrets < SECRETS_MAX then secrets[#secrets + 1] = secret end
+    end
   end
   headers["content-type"], headers["user-agent"] = "application/json", "koine/" .. version
   headers["content-encoding"] = compress and "gzip" or nil
@@ -205,7 +207,8 @@ function otlp.from_env(opts)
   end
   local made, err = errors.try(otlp.new, merged(opts, options))
   if made then return made end
-  return nil, errors.new { kind = "other", message = "OpenTelemetry's environment variables: " .. err.message }
+  return nil, errors.new { kind = "other", message = "OpenTelemetry's environment variables: "
+    .. err.message:gsub("^[^:]*:%d+: ", "") }
 end
 
 return otlp

@@ -234,7 +234,7 @@ describe("koine.observe.otlp", function()
 
   it("shows no credential in errors", function()
     local server = raw_server.start(raw_server.answer(400, '{"message":"no such key: topsecret-1"}'))
-    local otlp <close> = exporter(server.url, { headers = { ["X-Key"] = "topsecret-1" } })
+    local otlp <close> = exporter(server.url, { headers = { authorization = "Bearer topsecret-1" } })
     tell(otlp)
     local err = select(2, otlp:flush())
     assert.is_truthy(err.message:find("no such key: %[%l+%]"), err.message)
