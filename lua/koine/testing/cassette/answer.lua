@@ -101,7 +101,7 @@ end
 -- where it is one, or was left by its reader. `call`: see is_bare.
 local function failure(response, call)
   if not response.status then return response.error and ("got no answer (%s)"):format(response.error.message) end
-  if response.error or response.status < 300 or is_bare(call) then return nil end
+  if response.status < 300 or is_bare(call) then return nil end
   local err = core.answer_error("", { status = response.status, headers = {}, body = response.body or "" })
   if err.kind ~= "auth" and err.kind ~= "permission" then return nil end
   return ("was refused with status %d (%s)"):format(response.status, err.message)

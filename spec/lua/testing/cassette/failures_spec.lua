@@ -15,6 +15,9 @@ local GOOGLE = '{"error":{"code":400,"message":"API key not valid.","status":"IN
 
 local function reset(conn) conn:reset() end
 
+-- Refuses the credentials, and ends within the body.
+local function cut(conn) conn:send((served.answer(401, REFUSED):gsub("bad key.*$", "bad"))) end
+
 -- Sends the calls, one after the other, beside a server that answers so: finish's results.
 local function record(mode, answers, calls, options)
   options = options or {}
@@ -59,7 +62,7 @@ describe("a provider that could not be asked", function()
 
   it("is not written but in the mode record: credentials that were refused", function()
     for _, answer in ipairs { served.answer(401, REFUSED), served.answer(403, "{}"), served.answer(400, GOOGLE),
-      served.answer(401, "\255") } do
+      served.answer(401, "\255"), cut } do
       for _, mode in ipairs { "auto", "extend" } do
         local ok, err = record(mode, { answer }, { POST })
         assert.is_nil(ok)
