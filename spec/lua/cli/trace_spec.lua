@@ -120,6 +120,18 @@ turn 1.00 s · completed 117 in 12 cached 12 out $0.750000 +?
     for line in r.out:gmatch "%l+ 1%.00 s[^\n]*" do assert.is_truthy(followed:find(line .. "\n", 1, true), line) end
   end)
 
+  it("shows what a span says itself where its calls tell no tokens, as the page does", function()
+    local function record(phase, type, id, parent, more)
+      return ('{"v":1,"type":"%s","phase":"%s","trace":"a","id":"%s"%s,"time":1%s}\n'):format(type, phase, id,
+        parent and (',"parent":"%s"'):format(parent) or "", more or "")
+    end
+    cli.file(path, record("start", "agent", "1") .. record("start", "chat", "2", "1")
+      .. record("end", "chat", "2", "1", ',"seconds":1,"cost":0.25')
+      .. record("end", "agent", "1", nil, ',"seconds":1,"cost":0.25,"usage":{"input_tokens":7,"output_tokens":1}'))
+    local r = cli.run { "trace", path }
+    assert.is_truthy(r.out:find("agent 1.00 s · 7 in 1 out $0.250000\n", 1, true), r.out)
+  end)
+
   it("shows the error that a tool answers with", function()
     local function tool(id, more)
       return ('{"v":1,"type":"tool","phase":"end","trace":"a","id":"%s","time":1,"seconds":1,"bytes":2,%s}\n')

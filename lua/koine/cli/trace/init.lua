@@ -21,7 +21,7 @@ end
 local function write_page(records, path)
   local page = koine.observe.page(records)
   if path == "-" then return terminal.out(page) end
-  if path == "/dev/stdout" or path:find "^/dev/fd/%d+$" then return write_open(path, page) end
+  if path:find "^/dev/" or path:find "^/proc/self/fd/" then return write_open(path, page) end
   local written, err = koine.files.write(path, page)
   if not written then failure.fail(failure.FAILED, "%s", err.message) end
 end

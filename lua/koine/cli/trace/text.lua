@@ -69,7 +69,9 @@ function text.used(node, parts)
   local own, total = said_by(node.finish or {}), text.sum()
   own.unpriced = counts and own.input and not money(own.cost) and 1 or 0
   own.input, own.output, own.cost = amount(own.input), amount(own.output), money(own.cost) and own.cost
-  for _, name in ipairs(SUMS) do total[name] = parts[name] + (own[name] or 0) end
+  for _, name in ipairs(SUMS) do
+    total[name] = (own[name] or 0) + ((counts or name == "unpriced") and parts[name] or 0)
+  end
   return total
 end
 
