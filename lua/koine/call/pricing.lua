@@ -11,8 +11,8 @@ local pricing = {}
 -- part of the output tokens and are not priced again.
 -- Returns nil, never 0, when the cost is not known: usage, model_info or its pricing is nil; a price is nil although
 -- tokens were counted; a count that has a price is nil; the usage is a sum that leaves such a count out (`incomplete`,
--- `uncounted`), or holds what its counts do not price (`unpriced`). Raises an ArgumentError where one of the two,
--- or the pricing, is neither a table nor nil, and where a count or a price is neither a number nor nil.
+-- `uncounted`), or holds what its counts do not price (`unpriced`). Raises an ArgumentError where one of the two, or
+-- the pricing, is neither a table nor nil, and where a count or a price is neither a number, or text of one, nor nil.
 function pricing.calculate(usage, model_info)
   if usage ~= nil then check.table(usage, "usage") end
   if model_info ~= nil then check.table(model_info, "model_info") end
