@@ -109,7 +109,8 @@ else
   collectgarbage("param", "stepmul", 1000)
 end
 
--- The collector may come at one place in all rounds: what needs no answer of the provider's goes on until it came elsewhere, too.
+-- The collector may come at one place in all rounds: what needs no answer of the provider's goes on until it came
+-- elsewhere, too.
 for round = 1, what == "stream" and rounds or 20 * rounds do
   if round > rounds and closed > 0 and refused > 0 then break end
   local state = { object = KINDS[what].open(), armed = true }

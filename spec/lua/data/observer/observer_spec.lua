@@ -195,8 +195,8 @@ describe("an observer", function()
   end)
 
   it("is told the end later, and once, where an error, of memory say, or its own clock came between", function()
-    local seen, hook, span = {}, nil, nil
-    hook = observer.new { to = function(record) seen[#seen + 1] = record.type .. " " .. record.phase end }
+    local seen = {}
+    local hook = observer.new { to = function(record) seen[#seen + 1] = record.type .. " " .. record.phase end }
     local clock, failing = hook.clock, false
     function hook.clock()
       if failing then error("not enough memory", 0) end
@@ -206,7 +206,7 @@ describe("an observer", function()
     assert.is_false((pcall(observer.start, hook, nil, "chat")))
     failing = false
     collectgarbage() -- nothing began, so that nothing ends
-    span = observer.start(hook, nil, "chat")
+    local span = observer.start(hook, nil, "chat")
     span:begin_attempt({}, nil)
     failing = true
     assert.is_false((pcall(span.end_attempt, span)))
