@@ -4,7 +4,6 @@
 */
 #include <stdio.h>
 #include <stdlib.h>
-#include <strings.h>
 
 #include "core/base/clock.h"
 #include "core/base/io.h"
@@ -94,21 +93,8 @@ static int url_port(const char *url) {
   return port;
 }
 
-int failure_is_socks(const char *proxy) { return strncasecmp(proxy, "socks", 5) == 0; }
-
-/* Whether a proxy before the server may be one of SOCKS: libcurl does not say how far that came. */
-static int may_be_socks(const struct transfer *t) {
-  static const char *const VARIABLES[] = { "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY" };
-  int yes = t->socks;
-  for (size_t i = 0; i < sizeof VARIABLES / sizeof *VARIABLES && !yes && !t->routed; i++) {
-    const char *proxy = getenv(VARIABLES[i]);
-    yes = proxy != NULL && failure_is_socks(proxy);
-  }
-  return yes;
-}
-
 /* What a connection that is not there waits for. libcurl tells of one with TLS no earlier than its TLS is there, and not at all,
-** before 8.7, that it goes through a proxy: the port shows it. */
+** before 8.7, that it goes through a proxy: the port shows it. Nor does it say whether a proxy of SOCKS answered. */
 static const char *awaited(const struct transfer *t) {
   const char *url = NULL;
   long tunnel = 0; /* the status of a proxy's answer */
@@ -117,7 +103,7 @@ static const char *awaited(const struct transfer *t) {
   curl_easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &tunnel);
   if (port == 0 || url == NULL || strncmp(url, "https:", 6) != 0) return "no connection within";
   if (port < 0 || tunnel != 0 || port == url_port(url)) return "no TLS handshake within";
-  return may_be_socks(t) ? "no answer of the proxy, or no TLS handshake behind it, within" : "no answer of the proxy within";
+  return "no answer of the proxy, or no TLS handshake behind it, within";
 }
 
 /* KIND_TIMEOUT, code "connect"; the words tell a server that is not there from one that does not speak TLS, and from a proxy. */

@@ -100,8 +100,6 @@ struct transfer {
   unsigned link : 1;            /* there is no request */
   unsigned linked : 1;          /* its connection is there, or was: it is no longer in flight */
   unsigned playing : 1;         /* a recording that is not over */
-  unsigned routed : 1;          /* a proxy was given, or "": the environment is not asked for one */
-  unsigned socks : 1;           /* it is one of SOCKS */
   unsigned plain : 1;           /* nothing was set on `easy` that the next request does not set too */
   struct err *failure;          /* NULL when there was no memory for it */
   char text[CURL_ERROR_SIZE];   /* libcurl's own words */
@@ -137,8 +135,6 @@ int transfer_explain(const struct transfer *t, CURLcode code, struct err *e);
 const struct err *transfer_failure(const struct transfer *t);
 /* The err of a connection that was not there within so many seconds. */
 void failure_late(const struct transfer *t, double seconds, struct err *e);
-/* Whether a proxy, as it is given, is one of SOCKS. */
-int failure_is_socks(const char *proxy);
 /* The err of what is forbidden offline. */
 void failure_offline(struct err *e);
 

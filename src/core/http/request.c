@@ -267,8 +267,6 @@ static int set_route(struct transfer *t, const struct http_request *r) {
   SET(CURLOPT_CONNECTTIMEOUT_MS, milliseconds(r->timeouts.connect));
   SET(CURLOPT_PROXY, r->proxy != NULL ? r->proxy : t->http->url_loopback ? "" : NULL);
   if (r->proxy != NULL) SET(CURLOPT_NOPROXY, "");
-  t->routed = r->proxy != NULL || t->http->url_loopback;
-  t->socks = r->proxy != NULL && failure_is_socks(r->proxy);
   if (r->ca_file != NULL) {
     SET(CURLOPT_CAINFO, r->ca_file);
     SET(CURLOPT_CAPATH, NULL);
