@@ -8,6 +8,7 @@
 
 #define TYPE_PRICES "koine.prices"
 #define TYPE_COST "koine.usage_cost"
+#define PRICING "model_info.pricing" /* as errors name it */
 
 enum { FIND = 1, MODEL };
 
@@ -28,14 +29,35 @@ static double number_at(lua_State *L, int idx, const char *path, const char *nam
   return v;
 }
 
-/* The same of a table of prices. */
-static void read_prices(lua_State *L, int idx, struct prices *p) {
-  static const char PATH[] = "model_info.pricing";
-  p->input = number_at(L, idx, PATH, "input_per_mtok");
-  p->output = number_at(L, idx, PATH, "output_per_mtok");
-  p->cache_read = number_at(L, idx, PATH, "cache_read_per_mtok");
-  p->cache_write = number_at(L, idx, PATH, "cache_write_per_mtok");
-  p->cache_write_1h = number_at(L, idx, PATH, "cache_write_1h_per_mtok");
+/* Where a number of this name stands in a struct of numbers. */
+struct member {
+  const char *name;
+  size_t at;
+};
+
+enum { MEMBERS = 5 };
+
+static const struct member COUNTS[MEMBERS] = {
+  { "input_tokens", offsetof(struct counts, input) },
+  { "output_tokens", offsetof(struct counts, output) },
+  { "cache_read_tokens", offsetof(struct counts, cache_read) },
+  { "cache_creation_tokens", offsetof(struct counts, cache_write) },
+  { "cache_creation_1h_tokens", offsetof(struct counts, cache_write_1h) }
+};
+
+static const struct member PRICES[MEMBERS] = {
+  { "input_per_mtok", offsetof(struct prices, input) },
+  { "output_per_mtok", offsetof(struct prices, output) },
+  { "cache_read_per_mtok", offsetof(struct prices, cache_read) },
+  { "cache_write_per_mtok", offsetof(struct prices, cache_write) },
+  { "cache_write_1h_per_mtok", offsetof(struct prices, cache_write_1h) }
+};
+
+static void set(void *to, const struct member *m, double v) { memcpy((char *)to + m->at, &v, sizeof v); }
+
+/* Reads the members of the table at idx, an absolute index. Raises an ArgumentError that names PATH.NAME. */
+static void read_members(lua_State *L, int idx, const char *path, const struct member *m, void *to) {
+  for (int i = 0; i < MEMBERS; i++) set(to, &m[i], number_at(L, idx, path, m[i].name));
 }
 
 /* Pushes a usage_cost record. */
@@ -79,17 +101,20 @@ static void find(lua_State *L, int idx, struct of_model *m, struct str model) {
   lua_getiuservalue(L, idx, FIND);
   lua_pushvalue(L, -2);
   lua_call(L, 1, 1);
-  if (lua_istable(L, -1)) read_prices(L, -1, &found);
+  if (lua_istable(L, -1)) read_members(L, lua_gettop(L), PRICING, PRICES, &found);
   lua_pop(L, 1);
   m->model.p = lua_tolstring(L, -1, &m->model.n);
   m->prices = found;
   lua_setiuservalue(L, idx, MODEL);
 }
 
-/* The count of this name; COST_UNKNOWN where the usage has none. */
-static double count_of(const struct node *usage, const char *name) {
-  const struct node *v = node_get_(usage, name, strlen(name));
-  return node_is(v, NODE_INT) ? (double)v->u.i : node_is(v, NODE_DOUBLE) ? v->u.d : COST_UNKNOWN;
+/* Reads the counts of a usage. None is said to be kept for an hour where that is unknown. */
+static void read_node(const struct node *usage, struct counts *n) {
+  for (int i = 0; i < MEMBERS; i++) {
+    const struct node *v = node_get_(usage, COUNTS[i].name, strlen(COUNTS[i].name));
+    set(n, &COUNTS[i], node_is(v, NODE_INT) ? (double)v->u.i : node_is(v, NODE_DOUBLE) ? v->u.d : COST_UNKNOWN);
+  }
+  if (isnan(n->cache_write_1h)) n->cache_write_1h = 0;
 }
 
 void response_add_cost(lua_State *L, const struct node *response, int idx) {
@@ -100,12 +125,7 @@ void response_add_cost(lua_State *L, const struct node *response, int idx) {
   struct cost cost;
   if (m == NULL || node_get(usage, "cost") != NULL || node_get(usage, "unpriced") != NULL) return;
   if (!str_same(m->model, model)) find(L, lua_absindex(L, idx), m, model);
-  n.input = count_of(usage, "input_tokens");
-  n.output = count_of(usage, "output_tokens");
-  n.cache_read = count_of(usage, "cache_read_tokens");
-  n.cache_write = count_of(usage, "cache_creation_tokens");
-  n.cache_write_1h = count_of(usage, "cache_creation_1h_tokens");
-  if (isnan(n.cache_write_1h)) n.cache_write_1h = 0;
+  read_node(usage, &n);
   if (!cost_of(&n, &m->prices, &cost)) return;
   push_cost(L, &cost);
   lua_setfield(L, -2, "cost");
@@ -125,12 +145,7 @@ static int is_set(lua_State *L, int idx, const char *name) {
 
 /* Reads the counts of the table of usage at idx, of which a sum may leave some out. Raises an ArgumentError. */
 static void read_counts(lua_State *L, int idx, struct counts *n) {
-  static const char PATH[] = "usage";
-  n->input = number_at(L, idx, PATH, "input_tokens");
-  n->output = number_at(L, idx, PATH, "output_tokens");
-  n->cache_read = number_at(L, idx, PATH, "cache_read_tokens");
-  n->cache_write = number_at(L, idx, PATH, "cache_creation_tokens");
-  n->cache_write_1h = number_at(L, idx, PATH, "cache_creation_1h_tokens");
+  read_members(L, idx, "usage", COUNTS, n);
   if (isnan(n->cache_write_1h)) n->cache_write_1h = 0;
   if (lua_getfield(L, idx, "uncounted") == LUA_TTABLE) {
     if (is_set(L, -1, "cache_read_tokens")) n->cache_read = COST_UNKNOWN;
@@ -150,7 +165,7 @@ static int f_cost(lua_State *L) {
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 2);
   read_counts(L, 1, &n);
-  read_prices(L, 2, &p);
+  read_members(L, 2, PRICING, PRICES, &p);
   if (is_set(L, 1, "incomplete") || is_set(L, 1, "unpriced") || !cost_of(&n, &p, &cost)) return 0;
   push_cost(L, &cost);
   return 1;
