@@ -1,7 +1,7 @@
 --- What observers are told of calls: the spans of a chat or an embed and of its attempts, and what their records say.
 -- A call that is observed has `span`, which also tells of its attempts. Where `shares_span` is true, other calls have
--- that span, too, and `attempt_span` is the one of this call's latest attempt. `attempts_begun` counts the attempts, of
--- a span that is shared in the span. Nothing here fails.
+-- that span, too, and `attempt_span` is the one of this call's latest attempt. `attempts_begun` counts the attempts; a
+-- span that is shared has it for all its calls. Nothing here fails.
 
 local capture = require "koine.data.observer.capture"
 local check = require "koine.data.check"

@@ -171,7 +171,7 @@ end
 function otlp.new(opts)
   local options = OPTIONS(opts == nil and {} or opts)
   if not options.traces and not options.metrics then
-    core.raise_argument("traces", "true, or metrics = true", "false, as metrics are")
+    core.raise_argument("traces", "true where metrics are not sent", "false")
   end
   local self = setmetatable({ spans = new_spans(options.attempts), senders = {}, timeout = options.timeout,
     closed = false }, otlp_mt)
